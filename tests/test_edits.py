@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz import edits
-from transformer_viz.addresses import Place
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.edits import Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
 from transformer_viz.model.sizes import Sizes
@@ -14,7 +14,7 @@ from transformer_viz.tracing.edit_tap import check_edits
 
 numbers = st.integers(0, 511)
 places = st.builds(
-    lambda kind, layer, head: Place(kind, layer, None if layer is None else head),
+    lambda kind, layer, head: AttentionAddress(kind, layer, None if layer is None else head),
     st.sampled_from(KINDS),
     st.none() | st.integers(0, 99),
     st.none() | st.integers(0, 99),
@@ -47,12 +47,12 @@ def test_text_counts_from_one_and_python_from_zero():
     assert edits.parse(
         "cross:3-5, decoder.2.4:zero,encoder:*-1, cross.1:off, decoder.1.2:4=1@0.75+3@0.25, cross:2=uniform"
     ) == (
-        Flip(Place("cross"), 2, 4),
-        HeadOff(Place("decoder", 1, 3)),
-        Flip(Place("encoder"), None, 0),
-        MaskOff(Place("cross", 0)),
-        Force(Place("decoder", 0, 1), 3, ((0, 0.75), (2, 0.25))),
-        Force(Place("cross"), 1, ()),
+        Flip(AttentionAddress("cross"), 2, 4),
+        HeadOff(AttentionAddress("decoder", 1, 3)),
+        Flip(AttentionAddress("encoder"), None, 0),
+        MaskOff(AttentionAddress("cross", 0)),
+        Force(AttentionAddress("decoder", 0, 1), 3, ((0, 0.75), (2, 0.25))),
+        Force(AttentionAddress("cross"), 1, ()),
     )
 
 
@@ -60,7 +60,7 @@ def test_text_counts_from_one_and_python_from_zero():
     ("text", "named"),
     [
         ("cross", "not understood"),
-        ("sideways:off", "no kind of attention"),
+        ("sideways:off", "kind 'sideways' is not known"),
         ("cross:*-*", "not understood"),
         ("cross:0-5", "count from 1"),
         ("cross:3-513", "count from 1"),

@@ -269,9 +269,20 @@ def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
         name: of the checkpoint; or its folder, with a path separator as in `./mine`.
         device: `auto`, `cpu`, `cuda` or `mps`.
 
+    Returns:
+        The model, its task and its tokenizer.
+
     Raises:
         CheckpointError: there is none, it is damaged, or this program did not make it.
         DeviceError, OptionError: the device is not there, or not known.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> model
+        <Checkpoint 'reverse': pre-norm, on cpu>
+        >>> tv.decode(model, "hello").text
+        'olleh'
     """
     from transformer_viz.model import devices
 
@@ -316,8 +327,18 @@ def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
         checkpoint: one that kept snapshots.
         step: the steps of training after which the snapshot was taken.
 
+    Returns:
+        The model as it was after that step.
+
     Raises:
         CheckpointError: there is no such snapshot, or it is damaged.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse-small", device="cpu")
+        >>> early = tv.load_snapshot(model, 5)
+        >>> tv.decode(early, "planet").text == tv.decode(model, "planet").text
+        False
     """
     known = snapshots(checkpoint.folder)
     if step not in known:

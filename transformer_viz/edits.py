@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.addresses import HIGHEST, Place, is_address
+from transformer_viz.addresses import HIGHEST, AttentionAddress, is_address
 from transformer_viz.addresses import parse as parse_address
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
@@ -38,7 +38,7 @@ _FORMS = "cross:off, cross:3-5, cross:3-*, cross:*-5, cross.2.4:zero, cross.2.4:
 class MaskOff:
     """Nothing is masked."""
 
-    place: Place
+    place: AttentionAddress
 
     def __str__(self) -> str:
         return f"{self.place}:off"
@@ -48,7 +48,7 @@ class MaskOff:
 class Flip:
     """Masked becomes allowed and the other way round; None is every query, or every key."""
 
-    place: Place
+    place: AttentionAddress
     query: int | None
     key: int | None
 
@@ -60,7 +60,7 @@ class Flip:
 class HeadOff:
     """The head's output is zeros; its weights stay what they are."""
 
-    place: Place
+    place: AttentionAddress
 
     def __str__(self) -> str:
         return f"{self.place}:zero"
@@ -73,7 +73,7 @@ class Force:
     Cells to which a forced row gives weight count as allowed, whatever the mask says, since a masked cell never has weight.
     """
 
-    place: Place
+    place: AttentionAddress
     query: int | None
     shares: tuple[tuple[int, float], ...]
 

@@ -53,14 +53,14 @@ class Tokenizer(Protocol):
         """The token for unknown pieces of text; None = there is none."""
 
     def encode_source(self, text: str) -> list[int]:
-        """What is read of a source text, special tokens included.
+        """Encodes a source text as ids, special tokens included.
 
         Raises:
             InputError: a text that cannot be read.
         """
 
     def encode_target(self, text: str) -> list[int]:
-        """What would be written for a target text, without the end; as `encode_source`."""
+        """Encodes a target text as ids, without the end; as `encode_source`."""
 
     def ids_of(self, what: str, tokens: Sequence[str | int]) -> list[int]:
         """The ids of target tokens as people name them; an InputError about an unknown one begins with `what`."""
@@ -76,13 +76,13 @@ class Tokenizer(Protocol):
         """A label for each id of a target."""
 
     def remark(self, ids: Sequence[int]) -> str:
-        """What is unusual about what is read of a text, in words; empty where nothing is."""
+        """Names what is unusual in the ids of a text, in words; empty where nothing is."""
 
     def text(self, ids: Sequence[int]) -> str:
-        """What ids of a target spell, special ones left out."""
+        """Decodes the ids of a target as text, special ones left out."""
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """What the ids of several targets spell."""
+        """Decodes the ids of several targets."""
 
     def symbol_indices(self, source_labels: Sequence[str]) -> list[int | None]:
         """For each place of a source, padding included, the index of its symbol in the text, or None."""
@@ -123,31 +123,31 @@ class LoadedModel(Protocol):
 
     @property
     def variant(self) -> str:
-        """Which kind of model it is."""
+        """The kind of model, such as `pre-norm`."""
 
     @property
     def model(self) -> "Reader":
-        """What reads and writes ids."""
+        """The underlying network, which reads and writes ids."""
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What makes ids of text."""
+        """Converts text to token ids and back."""
 
     @property
     def task(self) -> Task | None:
-        """What it was trained for, where that is one of ours."""
+        """The built-in task; None for an external model."""
 
     @property
     def device(self) -> "torch.device":
-        """Where it is."""
+        """The device that holds the weights."""
 
     @property
     def architecture(self) -> Architecture:
-        """How it is built, as far as that is known."""
+        """The architecture, as far as it is known."""
 
     @property
     def n_parameters(self) -> int:
-        """Trained numbers."""
+        """The number of trained parameters."""
 
     @property
     def default_max_length(self) -> int:
@@ -171,7 +171,7 @@ class LoadedModel(Protocol):
 
     @property
     def options(self) -> ModelOptions:
-        """How it reads and writes."""
+        """Options of reading and writing."""
 
     def with_options(self, options: ModelOptions) -> "LoadedModel":
         """The same model with other options; None leaves one as it is.

@@ -7,7 +7,7 @@ import numpy as np
 from tests.analysis.made_runs import run
 from tests.attentions import with_parts
 from transformer_viz import decode
-from transformer_viz.analysis.compare_words import change_words, how_words, size_words, table, verdict
+from transformer_viz.analysis.compare_words import change_words, how_words, size_words, summary, table
 from transformer_viz.analysis.comparison import LargestDifference, compare
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.terms import KIND_TITLES
@@ -15,7 +15,7 @@ from transformer_viz.trace.trace import Trace
 
 
 def said(a: Trace, b: Trace) -> str:
-    return plain(verdict(compare(a, b)))
+    return plain(summary(compare(a, b)))
 
 
 def rows(a: Trace, b: Trace) -> dict[str, tuple[str, str, str]]:

@@ -10,6 +10,7 @@ from hypothesis import given
 import transformer_viz as tv
 from tests.analysis.made_runs import run, runs
 from tests.attentions import with_parts
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.comparison import Comparison, compare
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import KINDS, Kind
@@ -30,7 +31,7 @@ def test_every_cell_is_that_of_a_minus_that_of_b_and_absent_cells_are_no_number(
     for kind in comparison.kinds:
         x, y = a.attentions[kind].weights, b.attentions[kind].weights
         for layer, head in places(comparison, kind):
-            laid = comparison.one_head(kind, layer, head)
+            laid = comparison.one_head(map_address(kind, layer, head))
             np.testing.assert_array_equal(laid.difference, comparison.all_heads(kind).difference[layer, head])
             np.testing.assert_array_equal(laid.masked, comparison.all_heads(kind).masked[layer, head])
             assert laid.difference.shape == (max(x.shape[2], y.shape[2]), max(x.shape[3], y.shape[3]))
@@ -54,10 +55,10 @@ def masked_at(run: Trace, kind: Kind, layer: int, head: int, query: int, key: in
 
 def test_another_head_of_b_is_compared_where_it_is_asked_for() -> None:
     x, y = A.cross.weights, B.cross.weights
-    found = compare(A, B).difference("cross", 1, 2, b_layer=2, b_head=0)
+    found = compare(A, B).difference("cross.2.3", other="cross.3.1")
     np.testing.assert_array_equal(found[:2, :5], x[1, 2, :2, :5] - y[2, 0, :2, :5])
-    with pytest.raises(OptionError, match="head=2 is not possible"):
-        compare(A, B).difference("cross", 1, 2)
+    with pytest.raises(OptionError, match=r"B has no head cross\.2\.3"):
+        compare(A, B).difference("cross.2.3")
 
 
 def test_masks_that_differ_are_counted_and_placed() -> None:
@@ -106,7 +107,7 @@ def test_a_kind_that_one_lacks_is_refused_with_the_common_ones(kind: Kind) -> No
     with pytest.raises(OptionError, match=f"B has no {kind} attention; both have {others[0]}, {others[1]}"):
         comparison.all_heads(kind)
     with pytest.raises(OptionError, match="is not known"):
-        comparison.difference("sideways", 0, 0)  # ty: ignore[invalid-argument-type]
+        comparison.difference("sideways.1.1")
 
 
 def test_layers_lie_upon_each_other_by_their_numbers():

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transformer_viz as tv
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.grading import alignment
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.query_rows import head_mass
@@ -53,7 +54,7 @@ def test_of_equal_weights_the_lowest_key_is_the_top(make_run) -> None:
     cross[0, 1, :, (3, 1)] = 0.5
     for alignment_, hits in (((1, 1, 1), 1.0), ((3, 3, 3), 0.0), ((1, 3, None), 0.5)):
         graded = alignment(make_run(3, 3, alignment_, cross=cross))
-        assert {graded.at("cross", 0, head).hit_rate for head in (0, 1)} == {hits}
+        assert {graded.at(HeadAddress("cross", 0, head)).hit_rate for head in (0, 1)} == {hits}
 
 
 def test_a_run_without_right_keys_or_without_a_kind_is_no_error(make_run) -> None:
@@ -83,8 +84,8 @@ def test_mass_is_that_of_head_mass_and_ranks_the_heads(hello: Trace) -> None:
 
 
 def test_no_such_head(hello: Trace) -> None:
-    with pytest.raises(OptionError, match="heads 0 to 4"):
-        alignment(hello).at("cross", 0, 5)
+    with pytest.raises(OptionError, match="heads 1 to 5 in each"):
+        alignment(hello).at("cross.1.6")
 
 
 def test_another_run_is_no_baseline(make_run) -> None:

@@ -13,7 +13,7 @@ N, T = 7, 5
 
 
 def graded(run: Trace, kind: Kind) -> HeadGrade:
-    return alignment(run).at(kind, 0, 0)
+    return alignment(run).at(f"{kind}.1.1")
 
 
 def one_head(make_run, kind: Kind, rows: np.ndarray, alignment_=None, **changes) -> HeadGrade:

@@ -54,15 +54,16 @@ def test_the_head_that_copies_aligns(one):
     shares: list[float] = []
     found = tv.alignment_heads(one, TEXTS, on_progress=shares.append)
     assert (found.truth, found.unit, found.n_texts, found.n_words, found.n_links) == ("task", "token", 4, 21, 21)
-    assert (found.alignment_heads, found.reference, found.averages[0]) == ([[0, 0]], (0, 0), Average(((0, 0),), "writes", 0.0))
+    assert (found.alignment_heads, found.averages[0]) == ([[0, 0]], Average(((0, 0),), "writes", 0.0))
+    assert found.reference == tv.HeadAddress("cross", 0, 0)
     best = found.heads[0]
     assert (best.layer, best.head, best.row, best.error, best.precision, best.recall) == (0, 0, "writes", 0.0, 1.0, 1.0)
     # It alone writes: without the others nothing changes.
     assert lost(best) < -1 and all(abs(lost(each)) < 1e-12 for each in found.heads[1:])
     # Looking at the token before is looking at it in the row that reads the word; the first row looks at <start>.
     assert found.best("writes") == best and found.averages[1].heads == ((0, 3),)
-    assert found.at(0, 3).row == "reads" and found.at(0, 3).errors == {"writes": 1.0, "reads": 0.0}
-    assert found.at(0, 2).recall == found.at(0, 1).recall == 0.0
+    assert found.at("cross.1.4").row == "reads" and found.at("cross.1.4").errors == {"writes": 1.0, "reads": 0.0}
+    assert found.at("cross.1.3").recall == found.at("cross.1.2").recall == 0.0
     assert shares == sorted(shares) and 0.8 < shares[-1] < 1.0
 
 
@@ -71,12 +72,12 @@ def test_without_links_heads_are_compared_with_another(translator):
     found = tv.alignment_heads(translator, texts, targets=["The house is small", "das Haus"])
     assert (found.truth, found.n_links, found.averages, found.unit, found.n_words) == (None, 0, (), "word", 6)
     largest = min(found.heads, key=lost)
-    assert found.heads[0] == largest and largest.agreement == 1.0 and found.reference == (largest.layer, largest.head)
+    assert found.heads[0] == largest and largest.agreement == 1.0 and found.reference == largest.place
     assert found.alignment_heads == [[largest.layer, largest.head]]
     own = tv.knock_out(translator, [tv.decode(translator, text, target=target) for text, target in
                                     zip(texts, ["The house is small", "das Haus"], strict=True)])  # fmt: skip
-    assert {own.at("cross", each.layer, each.head).log_p for each in found.heads} == {each.effect for each in found.heads}
-    other = tv.alignment_heads(translator, texts, reference=(0, 1), effect=False)
+    assert {own.at(each.place).log_p for each in found.heads} == {each.effect for each in found.heads}
+    other = tv.alignment_heads(translator, texts, reference="cross.1.2", effect=False)
     assert (other.heads[0].layer, other.heads[0].head, other.heads[0].effect) == (0, 1, None)
 
 
@@ -90,7 +91,7 @@ def test_links_of_what_a_head_does_are_all_found(translator):
         lines.append(" ".join(f"{key}-{j}" for j, key in enumerate(keys[:-1]) if key < len(words_of(text))))
     found = tv.alignment_heads(translator, texts, targets=targets, links=lines, effect=False)
     assert (found.truth, found.unit, found.n_words) == ("links", "word", 6)
-    assert found.at(1, 0).error == 0.0 == found.heads[0].error
+    assert found.at("cross.2.1").error == 0.0 == found.heads[0].error
     assert found.n_links == sum(len(line.split()) for line in lines)
 
 
@@ -120,7 +121,7 @@ def test_what_cannot_be_is_said(one, translator):
         ("1 to 1000 texts", OptionError, {"texts": []}),
         ("1 to 1000 texts", OptionError, {"texts": "a"}),
         ("give the targets too", OptionError, {"links": ["0-0"]}),
-        ("is no head of cross-attention", OptionError, {"reference": (0, 4)}),
+        ("is no head; write it as text", OptionError, {"reference": (0, 4)}),
         ("1 texts and 2 targets", InputError, {"targets": ["a", "b"]}),
         ("The target 1 has 2001 characters", InputError, {"targets": ["a" * 2001]}),
         ("The text 1 has 1 characters", InputError, {"texts": [" "]}),
@@ -141,7 +142,7 @@ def test_the_head_that_was_trained_to_align_is_the_first_where_a_word_is_written
     model = load_model(f"firefox:{direction.replace('-', '')}")
     found = tv.alignment_heads(model, texts, targets=targets, links=links, effect=False)
     writing, reading = found.best("writes"), found.best("reads")
-    assert len(found.heads) == 16 and found.heads[0] == writing and found.reference == (1, 0)
+    assert len(found.heads) == 16 and found.heads[0] == writing and found.reference == tv.HeadAddress("cross", 1, 0)
     assert (writing.layer, writing.head) == (1, 0) and (reading.layer, reading.head) == read_by
     errors = sorted(each.errors["writes"] for each in found.heads)
     assert reading.errors["reads"] < writing.errors["writes"] < 0.15 < 0.2 < errors[1]

@@ -7,7 +7,7 @@ import transformer_viz as tv
 from tests.figures.conftest import SOURCE, build
 from tests.figures.sent import numbers
 from transformer_viz import figures
-from transformer_viz.addresses import HeadPlace, Place
+from transformer_viz.addresses import AttentionAddress, HeadAddress
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.counter_proof import CounterProof, MovedWeights
 from transformer_viz.attribution.result.knock_out import HeadEffect, KnockOut
@@ -47,7 +47,7 @@ def test_each_curve_is_in_both_panels():
 
 
 def test_what_is_lost_without_each_head():
-    heads = [HeadPlace("cross", layer, head) for layer in (0, 2) for head in range(3)]
+    heads = [HeadAddress("cross", layer, head) for layer in (0, 2) for head in range(3)]
     effects = [HeadEffect(place, Mean(-0.1 * n if n else 1e-9), Mean(0.5), Mean(1 - 0.2 * n)) for n, place in enumerate(heads)]
     result = KnockOut("zero", 3, 3, Mean(1.0), tuple(effects))
     for number, unit in (("answers", 0.2), ("log_p", 0.1)):
@@ -63,7 +63,7 @@ def test_what_is_lost_without_each_head():
 
 
 def proof(trace: tv.Trace, scope: str, layers: list[int], heads: list[int]) -> CounterProof:
-    places = tuple(HeadPlace("cross", layer, head) for layer in layers for head in heads)
+    places = tuple(HeadAddress("cross", layer, head) for layer in layers for head in heads)
     weights = trace.cross.weights[np.ix_(layers, heads)]
     return CounterProof(
         scope, places, 0.01, weights, tuple(MovedWeights(f"to {n}", n / 2, weights * n, n / 10, 0.001) for n in range(3))
@@ -76,7 +76,7 @@ def test_the_map_is_beside_the_farthest_found_alone_and_with_others():
     layer, head, label = n_layers - 1, n_heads - 1, f"L{n_layers} H{n_heads}"
     alone = proof(trace, f"cross.{n_layers}.{n_heads}", [layer], [head])
     joint = proof(trace, "cross", [*range(n_layers)], [*range(n_heads)])
-    figure = figures.counter_proof(trace, [alone, joint], layer, head, style=Style(narrow=True))
+    figure = figures.counter_proof(trace, [alone, joint], HeadAddress("cross", layer, head), style=Style(narrow=True))
     maps = [each for each in figure.data if "weight" in (each.hovertemplate or "")]
     weights = trace.cross.weights[layer, head]
     allowed = np.isfinite(np.asarray(maps[0].z, float))
@@ -86,9 +86,9 @@ def test_the_map_is_beside_the_farthest_found_alone_and_with_others():
     titles = f"{label} as it is", "alone: λ = 1.00, to 2", "with all of cross-attention: λ = 1.00, to 2"
     assert [note.text for note in figure.layout.annotations] == [f"<b>{title}</b>" for title in titles]
     with pytest.raises(OptionError, match=r"cross.1.2 was not moved with cross.1.1"):
-        figures.counter_proof(trace, [proof(trace, "cross.1.1", [0], [0])], 0, 1)
+        figures.counter_proof(trace, [proof(trace, "cross.1.1", [0], [0])], "cross.1.2")
     with pytest.raises(OptionError, match="3 counter-proofs cannot be drawn; 1 to 2 can"):
-        figures.counter_proof(trace, [alone] * 3, layer, head)
+        figures.counter_proof(trace, [alone] * 3, "cross.1.1")
 
 
 EFFECTS: dict[Kind, np.ndarray] = {
@@ -124,11 +124,11 @@ def test_a_cell_is_an_effect_on_a_scale_around_nought():
         assert (list(figure.layout.yaxis.ticktext), figure.layout.xaxis.ticktext) == (rows, expected)
         axis = figure.layout.coloraxis
         assert (axis.cmin, axis.cmax, axis.colorscale[3]) == (-0.5, 0.5, (0.5, LIGHT.paper))
-    figure = figures.patching(BY_LAYER, A, B, "encoder", (Place("encoder", 1), 2), style=Style("dark", large=True))
+    figure = figures.patching(BY_LAYER, A, B, "encoder", (AttentionAddress("encoder", 1), 2), style=Style("dark", large=True))
     assert list(figure.layout.yaxis.ticktext) == ["L1", "L2"]
     [frame] = figure.layout.shapes
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, 0.5, 1.5) and frame.line.color == DARK.ink
-    assert not figures.patching(BY_LAYER, A, B, "cross", (Place("encoder", 1), 2)).layout.shapes
+    assert not figures.patching(BY_LAYER, A, B, "cross", (AttentionAddress("encoder", 1), 2)).layout.shapes
     with pytest.raises(OptionError, match="kind 'decoder' is not in this patching; it has encoder, cross"):
         figures.patching(BY_HEAD, A, B, "decoder")
     with pytest.raises(OptionError, match="limit=0 is not possible"):

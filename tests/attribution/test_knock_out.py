@@ -9,7 +9,7 @@ import torch
 
 import transformer_viz as tv
 from tests.attribution import plain, planted
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.attribution.knock_out import all_heads, knock_out, remove_heads
 from transformer_viz.errors import OptionError
 from transformer_viz.model.tap import ReplaceTap, Site
@@ -51,7 +51,7 @@ def test_uniform_is_over_the_allowed_keys_alone(tiny, traces):
     rows = [f"decoder.2.4:{t}={'+'.join(f'{key}@{1 / t:.6f}' for key in range(1, t + 1))}" for t in range(1, 7)]
     change = [lost_by_edits(tiny, rows[: len(text) + 1], [text])[0] for text in TEXTS]
     expected = np.concatenate(change).mean()
-    assert knock_out(tiny, traces, how="uniform").at("decoder", 1, 3).log_p.value == pytest.approx(expected, abs=1e-5)
+    assert knock_out(tiny, traces, how="uniform").at("decoder.2.4").log_p.value == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_mean_is_one_vector_a_head_over_all_rows_of_all_texts(tiny, traces):
@@ -69,7 +69,7 @@ def test_the_mean_is_one_vector_a_head_over_all_rows_of_all_texts(tiny, traces):
         source, read, written = plain.ids(tiny, trace)
         before, after = (plain.log_p(tiny, source, read, tap) for tap in (None, ReplaceTap("heads", put)))
         lost += [after[t, token] - before[t, token] for t, token in enumerate(written)]
-    found = knock_out(tiny, traces, how="mean").at("cross", 1, 4)
+    found = knock_out(tiny, traces, how="mean").at("cross.2.5")
     assert found.log_p.value == pytest.approx(np.mean(lost), abs=1e-12)
 
 
@@ -88,14 +88,14 @@ def test_what_is_left_suffices_and_none_of_it_can_be_spared():
 
 
 def test_one_head_alone_is_as_among_all(tiny, traces):
-    place, shares = HeadPlace("cross", 1, 2), list[float]()
+    place, shares = HeadAddress("cross", 1, 2), list[float]()
     [alone] = knock_out(tiny, traces, heads=[place], on_progress=shares.append).heads
-    among = knock_out(tiny, traces).at("cross", 1, 2)
+    among = knock_out(tiny, traces).at("cross.2.3")
     assert alone.log_p.value == pytest.approx(among.log_p.value, abs=1e-12)
     assert (alone.place, alone.exact, alone.stays.value) == (place, among.exact, pytest.approx(among.stays.value, nan_ok=True))
     assert shares == [0, 1 / 3, 2 / 3]
-    with pytest.raises(OptionError, match=r"has no head cross.9.1; the last one is cross.3.5"):
-        knock_out(tiny, traces, heads=[HeadPlace("cross", 8, 0)])
+    with pytest.raises(OptionError, match=r"tiny has no head cross.9.1; .* layers 1 to 3, and heads 1 to 5"):
+        knock_out(tiny, traces, heads=[HeadAddress("cross", 8, 0)])
     with pytest.raises(OptionError, match="how='half' is not known; choose one of zero, mean, uniform"):
         knock_out(tiny, traces, how="half")
     with pytest.raises(OptionError, match="over a list of one or more runs"):
@@ -108,6 +108,6 @@ def test_answers_that_stay_are_of_those_that_were_right():
     runs = [tv.decode(one, "abba"), replace(tv.decode(one, "hgfe"), expected_tokens=("a", "<end>"))]
     found = knock_out(one, runs)
     assert found.exact_before.value == 0.5
-    assert [found.at("cross", 0, head).exact.value for head in (0, 1)] == [0, 0.5]
-    assert [found.at("cross", 0, head).stays.value for head in (0, 1)] == [0, 1]
-    assert np.isnan(knock_out(one, runs[1:]).at("cross", 0, 1).stays.value)
+    assert [found.at(HeadAddress("cross", 0, head)).exact.value for head in (0, 1)] == [0, 0.5]
+    assert [found.at(HeadAddress("cross", 0, head)).stays.value for head in (0, 1)] == [0, 1]
+    assert np.isnan(knock_out(one, runs[1:]).at("cross.1.2").stays.value)

@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 import transformer_viz as tv
 from tests.attribution import plain
 from tests.readers.families import DECODERS, TEXTS, WRITERS, cases, family, own, tokenizer, untapped, wrap_model
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.knock_out import all_heads
@@ -124,7 +124,7 @@ def test_who_cannot_be_asked_is_told_why():
             bert,
             tv.decode(bert, TEXTS[0] + " [MASK]"),
             "occlusion",
-            "kind None is not possible for bert; it has none with",
+            "bert writes nothing, so no key has caused anything",
         ),
         (family("llama"), of_gpt2, "rollout", r"This is no run of llama: step \d+ has log p"),
         (family("bart"), of_gpt2, "occlusion", "no run of bart: one has a source"),
@@ -164,7 +164,7 @@ def test_patching_of_other_models_ends_where_it_must(name):
 
     for kind, effects in found.effects.items():
         layer, query = np.unravel_index(np.abs(effects).argmax(), effects.shape)
-        heads = [HeadPlace(kind, int(layer), head) for head in range(model.model.sizes.heads[kind])]
+        heads = [HeadAddress(kind, int(layer), head) for head in range(model.model.sizes.heads[kind])]
         assert effects[layer, query] == pytest.approx(effect(heads, query), abs=1e-4)
         assert abs(effects[layer, query]) > 0.01
     if name not in DECODERS:

@@ -148,7 +148,7 @@ def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_
             {"mode": "letter"},
         ),
         (r"mode 'deleted' is not one of rollout; it has none", tiny, hello, "rollout", {"mode": "deleted"}),
-        (r"kind 'encoder' is not possible for tiny; it has cross, decoder", tiny, hello, "occlusion", {"kind": "encoder"}),
+        (r"kind 'encoder' has no causes in tiny; choose one of cross, decoder", tiny, hello, "occlusion", {"kind": "encoder"}),
         (r"This is no run of tiny: step \d+ has log p -", other, hello, "occlusion", {}),
         (r"does not know the token 'é'", tiny, unknown, "occlusion", {}),
         ("nothing was written", tiny, nothing, "occlusion", {}),
@@ -165,7 +165,7 @@ def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, mon
     for method, title in (("alti", "ALTI+"), ("value_weighted", "value-weighted norm")):
         with pytest.raises(OptionError, match=rf"{re.escape(title)} is not available for tiny: it is not known .*attention"):
             tv.attribute(tiny, hello, method)
-    found = tv.verdict(tiny, hello)
+    found = tv.judge_attention(tiny, hello)
     assert sorted(found.missing) == ["alti", "value_weighted", "value_weighted_sum"]
     assert {"gradient", "rollout"} <= {each.name for each in found.maps}
 

@@ -7,7 +7,7 @@ import torch
 import transformer_viz as tv
 from tests.attribution import plain, planted
 from transformer_viz import edits as plain_edits
-from transformer_viz.addresses import HeadPlace, Place
+from transformer_viz.addresses import AttentionAddress, HeadAddress
 from transformer_viz.attribution import patch as attribution_patch
 from transformer_viz.attribution.knock_out import all_heads
 from transformer_viz.attribution.patch import BY, extent, patched, patched_run
@@ -75,7 +75,7 @@ def test_with_all_heads_of_cross_attention_of_a_it_is_a_and_a_layer_is_all_its_h
     y_a, y_b = tiny.task.target_vocabulary.encode(found.tokens)
     before = found.differences[1]
     for kind, layer, query in (("encoder", 1, 2), ("cross", 0, found.step), ("decoder", 2, found.step)):
-        logits = patched(tiny, a, b, [HeadPlace(kind, layer, head) for head in range(5)], query)
+        logits = patched(tiny, a, b, [HeadAddress(kind, layer, head) for head in range(5)], query)
         effect = (logits[-1, y_a] - logits[-1, y_b] - before) / (found.differences[0] - before)
         assert found.effects[kind][layer, query] == pytest.approx(effect, abs=1e-9)
 
@@ -95,7 +95,7 @@ def test_the_head_that_copies_is_found_where_the_letter_is_written():
         assert best[0].value == pytest.approx(1 / len(copiers))
         assert not found.effects["encoder"].any() and not found.effects["decoder"].any()
         if copiers == (0,):  # With it b writes what a wrote, and with another what it wrote itself.
-            copies, decorates = (patched_run(model, a, b, Place("cross", 0, head), 3) for head in (0, 1))
+            copies, decorates = (patched_run(model, a, b, AttentionAddress("cross", 0, head), 3) for head in (0, 1))
             of_a, of_b, of_patched = copies.of_both
             assert copies.tokens[:4] == tuple("cafe") and of_patched == pytest.approx(of_a) and of_a[0] > 0.9 > 0.1 > of_b[0]
             assert decorates.tokens == b.output_tokens and decorates.of_both[2] == pytest.approx(of_b)
@@ -106,7 +106,7 @@ def test_the_run_that_comes_of_it_is_greedy_with_the_place_in_every_pass(tiny, p
     """Step by step through the model, without anything of `attribution`."""
     a, b = tv.decode(tiny, A), tv.decode(tiny, B, edits=["encoder.1.1:zero"])
     kind, layer, *head = place.split(".")
-    where = Place(kind, int(layer) - 1, *(int(number) - 1 for number in head))
+    where = AttentionAddress(kind, int(layer) - 1, *(int(number) - 1 for number in head))
     found = patched_run(tiny, a, b, where, query)
     step = tv.patch(tiny, a, b).step
     name = BY["head" if head else "layer"]
@@ -137,15 +137,20 @@ def test_what_it_takes_is_said_beforehand_and_bounded(tiny, monkeypatch):
     asked, shares = extent(tiny, a, b), []
     assert asked.n_places == sum(each.size for each in found.effects.values())
     assert asked.n_layers == sum(map(len, found.layers.values())) == 8
-    some = tv.patch(tiny, a, b, layers=[0, 2], on_progress=shares.append)
+    some = tv.patch(tiny, a, b, where=["encoder.1", "decoder.1", "decoder.3", "cross.1", "cross.3"], on_progress=shares.append)
     for kind, effects in some.effects.items():
         assert some.layers[kind] == ((0,) if kind == "encoder" else (0, 2))
         assert np.allclose(effects, found.effects[kind][list(some.layers[kind])], atol=1e-12)
-        assert some.at(Place(kind, 0, 1), 1) == PatchEffect(Place(kind, 0, 1), 1, effects[0, 1, 1])
-        assert some.at(Place(kind, 1, 1), 1) is None is found.at(Place(kind, 1), 1) is found.at(Place(kind, 1, 5), 1)
+        assert some.at(AttentionAddress(kind, 0, 1), 1) == PatchEffect(AttentionAddress(kind, 0, 1), 1, effects[0, 1, 1])
+        assert (
+            some.at(AttentionAddress(kind, 1, 1), 1)
+            is None
+            is found.at(AttentionAddress(kind, 1), 1)
+            is found.at(AttentionAddress(kind, 1, 5), 1)
+        )
     assert shares == sorted(shares) and shares[-1] == 1
-    with pytest.raises(OptionError, match=r"layers=\[3\] are not possible for tiny; it has 0, 1, 2, counted from 0"):
-        tv.patch(tiny, a, b, layers=[3])
+    with pytest.raises(OptionError, match=r"tiny has no layer decoder\.4; its decoder attention has layers 1 to 3"):
+        tv.patch(tiny, a, b, where="decoder.4")
     monkeypatch.setattr(attribution_patch, "MOST_WORK", asked.n_tokens * tiny.n_parameters * asked.n_places * 0.5)
     with pytest.raises(OptionError, match=rf"{asked.n_places} places are too many for tiny.*, or 4 of 8 layers by head"):
         tv.patch(tiny, a, b)
@@ -161,10 +166,12 @@ def test_what_cannot_be_patched_is_refused(tiny):
         "in run B an edit or a mistake lets rows": lambda: tv.patch(tiny, a, tv.decode(tiny, B, edits=["decoder:off"])),
         "both runs prefer A's token equally": lambda: tv.patch(tiny, *drawn),
         "by='row' is not known; choose one of head, layer": lambda: tv.patch(tiny, a, b, by="row"),
-        "kind 'self' is not possible for tiny; it has encoder": lambda: tv.patch(tiny, a, b, kind="self"),  # ty: ignore
-        r"tiny has no head cross\.1\.6": lambda: patched(tiny, a, b, [HeadPlace("cross", 0, 5)]),
+        "'self' .*kind 'self' is not known; choose one of encoder": lambda: tv.patch(tiny, a, b, where="self"),
+        r"cross\.1\.1 is one head": lambda: tv.patch(tiny, a, b, where="cross.1.1"),
+        "where is empty": lambda: tv.patch(tiny, a, b, where=[]),
+        r"tiny has no head cross\.1\.6": lambda: patched(tiny, a, b, [HeadAddress("cross", 0, 5)]),
         r"query=7 is not possible for encoder\.1\.1; it has rows 0 to 6": lambda: patched(
-            tiny, a, b, [HeadPlace("encoder", 0, 0)], 7
+            tiny, a, b, [HeadAddress("encoder", 0, 0)], 7
         ),
         "b is str, not a Trace": lambda: tv.patch(tiny, a, B),  # ty: ignore
     }

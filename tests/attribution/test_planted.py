@@ -22,7 +22,7 @@ def test_every_measure_finds_the_head_that_copies(one, mode):
     cause = tv.attribute(one, trace, "occlusion", mode=mode)
     assert (cause.values.argmax(1) == np.arange(1, trace.n_steps + 1)).all()
     shares = list[float]()
-    found = tv.verdict(one, trace, mode=mode, on_progress=shares.append)
+    found = tv.judge_attention(one, trace, mode=mode, on_progress=shares.append)
     assert not found.missing
     # Each measure tells how far it is, too.
     assert shares == sorted(shares) and shares[-1] < 1 and {*np.arange(len(METHODS)) / len(METHODS)} <= {*shares}
@@ -41,10 +41,10 @@ def test_two_heads_that_copy_are_needed_only_together():
     """Where a head looks is one thing, and whether it is needed another."""
     two = planted.copying(0, 1)
     texts = [planted.TEXT, "abba", "hgfedcba", "a"]
-    exact = {edits: tv.effect(two, texts, edits=edits.split()).exact_after for edits in
+    exact = {edits: tv.measure_effect(two, texts, edits=edits.split()).exact_after for edits in
              ("cross.1.1:zero", "cross.1.2:zero", "cross.1.3:zero", "cross.1.1:zero cross.1.2:zero")}  # fmt: skip
     assert list(exact.values()) == [1.0, 1.0, 1.0, 0.0]
-    found = tv.verdict(two, [tv.decode(two, text) for text in texts])
+    found = tv.judge_attention(two, [tv.decode(two, text) for text in texts])
     for head in ("L1 H1", "L1 H2"):
         assert "in 100 % of 20 judged steps" in verdict_words(found.at(head), found)
     # The last text has one letter, among which nothing can be chosen.

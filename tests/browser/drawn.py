@@ -7,6 +7,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -73,7 +74,7 @@ def plain(value: Any) -> Any:
 
 def same_as_the_figure(page: Page, trace: Trace, kind: Kind, layer: int, head: Head, step: int, **looks: Any) -> None:
     """Every number, label and colour that `figures.player` gives for this step; the row and the rings are marks over it."""
-    figure = plain(figures.player(trace, kind, layer, head, step, **looks).to_dict())
+    figure = plain(figures.player(trace, map_address(kind, layer, head), step, **looks).to_dict())
     got = drawn(page)
     # Where heads differ in their masks the page has a trace for every reason; an empty one draws nothing.
     wanted, full = _not_empty([one for one in figure["data"] if not _is_mark(one)]), _not_empty(got["data"])

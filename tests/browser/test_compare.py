@@ -20,7 +20,7 @@ from tests.browser.charts import (
     wait_for_weights,
     wait_until_drawn,
 )
-from transformer_viz.addresses import Place
+from transformer_viz.addresses import AttentionAddress, map_address
 from transformer_viz.checkpoints import load_snapshot
 
 pytestmark = pytest.mark.browser
@@ -54,7 +54,7 @@ def small() -> tv.Checkpoint:
 def test_a_link_opens_the_same_in_another_browser(page: Page, another: Page, server: str, small: tv.Checkpoint) -> None:
     a = tv.decode(small, "reversethis")
     b = tv.decode(load_snapshot(small, 227), "reversethat", strategy="sample", temperature=1.5, seed=3)
-    laid = tv.compare(a, b).one_head("decoder", 0, 2)
+    laid = tv.compare(a, b).one_head("decoder.1.3")
     page.goto(f"{server}/{LINK}")
     shown = difference(page)
     np.testing.assert_array_equal(shown, np.where(laid.masked == 3, np.nan, laid.difference))
@@ -81,7 +81,7 @@ def test_it_opens_on_the_text_of_all_pages_and_the_table_and_the_tiles_choose_he
     # The head that differs most is the default, and so not in the link.
     wait_for_link(page, kind="encoder self-attention")
     page.wait_for_function(DRAWN)
-    expected = comparison.difference("encoder", farthest.layer, farthest.head)
+    expected = comparison.difference(map_address("encoder", farthest.layer, farthest.head))
     page.wait_for_function(f"() => ({Z})().length === {len(expected)}")
     np.testing.assert_array_equal(difference(page), expected)
     # The fourth tile of the first row, by the mouse.
@@ -138,7 +138,7 @@ def test_the_run_of_a_place_by_mouse(page: Page, server: str) -> None:
     box.press("Enter")
     expect(said).to_contain_text("layer 2 head 2 of cross-attention of A at token 1 <start>")
     click_point(page, cross, 0, 1)
-    changed = tv.patched_run(model, a, b, Place("cross", 0, 1), 0)
+    changed = tv.patched_run(model, a, b, AttentionAddress("cross", 0, 1), 0)
     strip = page.locator(".st-key-patched-run .strip .pair")
     expect(strip).to_have_text(["ABB′", *map("".join, zip(a.output_tokens, b.output_tokens, changed.tokens, strict=True))])
 
@@ -161,7 +161,7 @@ def test_two_files(page: Page, server: str, small: tv.Checkpoint, tmp_path: Path
         page.get_by_role("option", name=name, exact=True).click()
         expect(page).to_have_url(re.compile(f"{label[0].lower()}_file={name}"))
     expect(page.locator(".compare .sentence")).to_contain_text("A reads reversethis, B thisqaipa")
-    laid = tv.compare(a, b).one_head("cross", 0, 1)
+    laid = tv.compare(a, b).one_head("cross.1.2")
     page.wait_for_function(f"{DRAWN} && ({Z})().length === {len(laid.difference)}")
     np.testing.assert_array_equal(difference(page), laid.difference)
 
@@ -207,7 +207,7 @@ def test_both_runs_follow_each_other_and_what_is_pressed_is_in_the_link(page: Pa
     expect(now[0]).to_have_text(a.output_tokens[-1])
     page.get_by_role("button", name="decoder self-attention").click()
     wait_for_link(page, kind="decoder self-attention")
-    expected = tv.compare(a, b).one_head("decoder", 0, 0)
+    expected = tv.compare(a, b).one_head("decoder.1.1")
     wanted = np.where(expected.masked == 3, np.nan, expected.difference)
     page.wait_for_function(f"() => ({Z})()[0].length === {wanted.shape[1]}")
     np.testing.assert_array_equal(difference(page), wanted)

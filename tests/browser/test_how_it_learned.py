@@ -54,7 +54,7 @@ def candidates(page: Page) -> list[float]:
 
 
 def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page: Page, server: str, folder: Path) -> None:
-    moments = tv.replay(tv.load_checkpoint(str(folder / NAME), device="cpu"), TEXT)
+    moments = tv.trace_training(tv.load_checkpoint(str(folder / NAME), device="cpu"), TEXT)
     page.goto(f"{server}/train?learned=true&checkpoint={NAME}&text={TEXT}&layer=2&head=3&position=4")
     wait_for_step(page, 4)
     expect(page.locator("[data-part=output] button")).to_have_text([str(step) for step in STEPS])

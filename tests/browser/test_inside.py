@@ -50,7 +50,7 @@ def number(text: str) -> float:
 def test_every_number_is_that_of_tv_inside(page: Page, server: str) -> None:
     open_inside(page, server, "text=ab&kind=decoder&layer=1&head=2&step=2")
     model = tv.load_checkpoint("reverse", "cpu")
-    inside = tv.inside(model, tv.decode(model, "ab"), "decoder", 0, 1, 1)
+    inside = tv.inspect_head(model, tv.decode(model, "ab"), "decoder.1.2", 1)
     read = page.locator(".inside").evaluate(READ)
     shown = {address: number(text) for address, _, text in read}
     assert len(shown) == 3 * (3 * 32 + 4) + 2 * 32 + 5 * 128 + 2

@@ -203,7 +203,7 @@ def test_masks_are_edited_by_a_click_and_heads_switched_off(
     np.testing.assert_allclose(trace.cross.weights, ours.cross.weights, atol=5e-4)
     assert not tv.diff(ours, trace, tolerance=5e-3).differences
     same_as_the_figure(page, trace, "cross", 1, 2, 0)
-    wanted = undecorated(masks.mask)(trace, "cross", 1, 2)
+    wanted = undecorated(masks.mask)(trace, "cross.2.3")
     got = page.evaluate("() => document.querySelectorAll('.mask')[2].data.filter((one) => one.name).map((one) => one.name)")
     assert got == [each["name"] for each in wanted.data if "name" in each]
     typed(page, "another")

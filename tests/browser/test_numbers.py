@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 
 import transformer_viz as tv
 from tests.browser.charts import wait_for_weights
+from transformer_viz.addresses import map_address
 from transformer_viz.live.page import live_html
 from transformer_viz.terms import COMBINED, Head, Kind
 from transformer_viz.trace.trace import Trace
@@ -91,7 +92,7 @@ def test_the_difference_of_two_runs(page: Page, server: str, model: tv.Checkpoin
     page.goto(f"{server}/compare?text={TEXT}&b_text=hallo&checkpoint=reverse&b_checkpoint=reverse&all_controls=true")
 
     def difference(kind: Kind, layer: int, head: Head) -> np.ndarray:
-        laid = comparison.one_head(kind, layer, head)
+        laid = comparison.one_head(map_address(kind, layer, head))
         return np.where(laid.masked == 3, np.nan, laid.difference)
 
     chart = ".pair [data-part=difference]"

@@ -73,7 +73,7 @@ def test_the_source_token_with_the_most_weight_is_marked(open_page: Callable[...
 @pytest.mark.slow
 def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> None:
     trace = build()
-    page = open_page(tv.export.html(trace, "decoder", 2, 1, 4), width=390, height=844, scheme="dark")
+    page = open_page(tv.export.html(trace, "decoder.3.2", 4), width=390, height=844, scheme="dark")
     page.wait_for_function(DRAWN)
     same_as_the_figure(page, trace, "decoder", 2, 1, 4, style=Style("dark", narrow=True))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -106,7 +106,7 @@ def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: T
 
 def test_keys_step_and_a_tile_becomes_the_focus(open_page: Callable[..., Page]) -> None:
     trace = build()
-    page = open_page(tv.export.html(trace, "cross", 0, 0, 1))
+    page = open_page(tv.export.html(trace, "cross.1.1", 1))
     page.wait_for_function(DRAWN)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
@@ -150,7 +150,7 @@ def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> N
     decoder = Trace.from_arrays(
         decoder=rows * ~masked, target_tokens=list("abcde"), masks={"decoder": masked}, normalised=False
     )
-    page = open_page(tv.export.html(decoder, "decoder", 1, 2, 1))
+    page = open_page(tv.export.html(decoder, "decoder.2.3", 1))
     page.wait_for_function(DRAWN)
     same_as_the_figure(page, decoder, "decoder", 1, 2, 1)
     assert page.locator("[data-part=output] button").all_inner_texts() == list("abcde")
@@ -160,7 +160,7 @@ def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> N
 def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open_page: Callable[..., Page]) -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
     weights = trace.cross.weights[1, 0]
-    page = open_page(tv.export.html(trace, "decoder", 0, 1, 3, aligner="2.1"))
+    page = open_page(tv.export.html(trace, "decoder.1.2", 3, aligner="cross.2.1"))
     lines, tokens = page.locator(".strips .lines path"), "[data-part={}] .token"
     source, output = (page.locator(tokens.format(name)) for name in ("source", "output"))
     ends = """(all) => all.map((line) => [0, line.getTotalLength()].map((at) => line.getPointAtLength(at).x
@@ -184,7 +184,7 @@ def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open
 @pytest.mark.slow
 def test_what_is_pointed_at_is_marked_as_in_the_app(open_page: Callable[..., Page]) -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
-    page = open_page(tv.export.html(trace, "cross", 1, 0, 3))
+    page = open_page(tv.export.html(trace, "cross.2.1", 3))
     page.wait_for_function(DRAWN)
     source = page.locator("[data-part=source] .token")
     source.nth(4).hover()
@@ -218,7 +218,7 @@ _UPPERMOST = """(all) => all.flatMap((line) => {
 @pytest.mark.slow
 def test_where_strips_are_broken_lines_pass_behind_the_letters(open_page: Callable[..., Page]) -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "abcdefghijklmno")
-    page = open_page(tv.export.html(trace, "cross", 0, 0, 15, aligner="2.1"))
+    page = open_page(tv.export.html(trace, "cross.1.1", 15, aligner="cross.2.1"))
     page.set_viewport_size({"width": 200, "height": 900})
     lines = page.locator(".strips .lines path")
     expect(lines).to_have_count(16)
@@ -233,7 +233,7 @@ def test_a_large_run_is_the_same_page_with_rounded_numbers(
 ) -> None:
     """Heads are unpacked when they are chosen; masks that differ from head to head are there from the beginning."""
     monkeypatch.setattr(packed_heads, "EXACT_UP_TO", 0)
-    page = open_page(tv.export.html(edited, "cross", 0, 0, 5))
+    page = open_page(tv.export.html(edited, "cross.1.1", 5))
     numbers = page.locator("[data-part=numbers]")
     numbers.locator("summary").click()
     rounded = replace(edited, attentions={kind: _rounded(attention) for kind, attention in edited.attentions.items()})

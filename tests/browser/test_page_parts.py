@@ -33,7 +33,7 @@ def edited() -> Trace:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_small_maps_are_the_figures_own(open_page: Callable[..., Page], scheme: ThemeName) -> None:
     trace = build()
-    page = open_page(tv.export.html(trace, "cross", 1, 2), scheme=scheme)
+    page = open_page(tv.export.html(trace, "cross.2.3"), scheme=scheme)
     page.wait_for_function(MOSAICS_DRAWN)
     for place, kind in enumerate(KINDS):
         wanted = plain(figures.mosaic(trace, kind, (1, 2) if kind == "cross" else None, style=Style(scheme)).to_dict())
@@ -78,7 +78,7 @@ def hover(page: Page, chart: str, key: int, query: int) -> str:
 def test_a_cell_whose_labels_were_left_out_is_named(open_page: Callable[..., Page]) -> None:
     """100 columns and 70 rows: the axes have room for every other one."""
     trace = run(100, 70)
-    page = open_page(tv.export.html(trace, "cross", 0, 1), height=1400)
+    page = open_page(tv.export.html(trace, "cross.1.2"), height=1400)
     page.wait_for_function(DRAWN)
     ticks = page.locator(f"{FOCUS} .xtick, {FOCUS} .ytick").all_text_contents()
     assert not [tick for tick in ticks if tick.startswith(("22·", "62·"))]
@@ -94,7 +94,7 @@ def test_a_cell_whose_labels_were_left_out_is_named(open_page: Callable[..., Pag
 
 @pytest.mark.slow
 def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edited: Trace) -> None:
-    page = open_page(tv.export.html(edited, "cross", 1, 2, 3))
+    page = open_page(tv.export.html(edited, "cross.2.3", 3))
     page.get_by_text("Masks in force").click()
     page.wait_for_function(
         "() => document.querySelectorAll('.mask').length === 3 && document.querySelectorAll('.mask')[2].data"
@@ -107,7 +107,7 @@ def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edit
         )
         assert z == reasons.tolist()
         assert f"{(reasons > 0).sum()} of {reasons.size} cells masked" in title
-        want = plain(figures.mask(edited, kind, 1, 2).to_dict())["data"][0]
+        want = plain(figures.mask(edited, f"{kind}.2.3").to_dict())["data"][0]
         assert page.evaluate(f"document.querySelectorAll('.mask')[{place}].data[0].text") == np.asarray(want["text"]).tolist()
     page.get_by_text("This row in numbers").click()
     # A section fills itself when it opens, and its words are shown only once it is.
@@ -159,11 +159,11 @@ def test_in_a_notebook_neither_reaches_the_other(open_page: Callable[..., Page])
 def test_plotly_beside_the_page_or_missing(open_page: Callable[..., Page], tmp_path: Path) -> None:
     beside = Path(shutil.copy(plotly_js.path(), tmp_path))
     trace = build()
-    page = open_page(tv.export.html(trace, "cross", 0, 0, 2, plotlyjs=False))
+    page = open_page(tv.export.html(trace, "cross.1.1", 2, plotlyjs=False))
     page.wait_for_function(DRAWN)
     same_as_the_figure(page, trace, "cross", 0, 0, 2)
     beside.unlink()
-    page = open_page(tv.export.html(trace, "cross", 0, 0, 2, plotlyjs=False), lacks=beside.name)
+    page = open_page(tv.export.html(trace, "cross.1.1", 2, plotlyjs=False), lacks=beside.name)
     expect(page.get_by_text("plotly.js is not where this page looks for it")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.locator("[data-part=sentence]")).to_contain_text("Step 4 of 7")

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.charts import at_rest, click_point, wait_for_head, wait_until_drawn
 from tests.surveys.made import survey
 from transformer_viz import export
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.surveys.columns import values
 
 pytestmark = pytest.mark.browser
@@ -38,7 +38,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     texts = page.locator(".st-key-survey-texts")
     texts.locator("a[href*='kind=encoder+self-attention&layer=layer+2&head=head+3']").first.wait_for()
     at_rest(page)
-    place = HeadPlace("encoder", 1, 2)
+    place = HeadAddress("encoder", 1, 2)
     known, head, first = MADE.at(place, "entropy_share"), MADE.texts_of(place), MADE.examples[0]
     assert known is not None and head is not None
     assert f"{known.mean:.3f} on average" in share_words(page)

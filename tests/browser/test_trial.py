@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest, wait_for_link
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.attribution.result.verdict import verdict_words
 from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.numbers_in_words import percent_words
@@ -22,7 +22,7 @@ def test_a_head_is_judged_and_taken_away(page: Page, server: str) -> None:
     page.get_by_text("Judge this run", exact=True).click()
     model = tv.load_checkpoint("reverse", "cpu")
     trace = tv.decode(model, TEXT)
-    word, position = (tv.verdict(model, trace, mode=mode) for mode in ("word", "position"))
+    word, position = (tv.judge_attention(model, trace, mode=mode) for mode in ("word", "position"))
 
     def pointing(name: str) -> str:
         return (
@@ -44,7 +44,7 @@ def test_a_head_is_judged_and_taken_away(page: Page, server: str) -> None:
     page.get_by_role("radio", name="Is it needed?").click()
     page.get_by_text("Take it away", exact=True).click()
     [lost] = tv.knock_out(
-        model, [tv.decode(model, text) for text in sample_texts(model, 50, 0)], heads=[HeadPlace("cross", 0, 3)]
+        model, [tv.decode(model, text) for text in sample_texts(model, 50, 0)], heads=[HeadAddress("cross", 0, 3)]
     ).heads
     both = f"{pointing('L1 H4')}; without this head {percent_words(lost.stays.value)} of 50 right answers stay"
     expect(page.get_by_text(both)).to_be_visible()

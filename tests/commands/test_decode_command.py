@@ -10,7 +10,7 @@ import pytest
 from tests.commands.conftest import save_tiny
 from transformer_viz import decode, load_checkpoint, load_trace
 from transformer_viz.commands import _shared
-from transformer_viz.commands.decode import other_tokens, summary, verdict
+from transformer_viz.commands.decode import answer_line, other_tokens, summary
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.steps import Step
 
@@ -83,13 +83,13 @@ def test_the_last_line_judges(home):
     """Right, wrong, cut off, and without a true answer; by planted traces."""
     trace = decode(load_checkpoint("tiny", device="cpu"), "ab")
     right = replace(trace, text="ba", finished="end")
-    assert verdict(right) == "right"
+    assert answer_line(right) == "right"
     wrong = replace(right, text="ab", output_tokens=(), steps=(), expected_tokens=None)
-    assert verdict(replace(wrong, output_tokens=trace.output_tokens)) == "wrong, expected “ba”"
-    cut = verdict(replace(right, finished="length", expected_tokens=("ba", "<end>")))
+    assert answer_line(replace(wrong, output_tokens=trace.output_tokens)) == "wrong, expected “ba”"
+    cut = answer_line(replace(right, finished="length", expected_tokens=("ba", "<end>")))
     assert cut == f"stopped after {len(trace.steps)} tokens without <end>; wrong, expected “ba”, differs from step 1 on"
     unknown = replace(right, expected=None, expected_tokens=None, alignment=(None,) * trace.n_steps)
-    assert verdict(unknown) == "not known whether it is right"
+    assert answer_line(unknown) == "not known whether it is right"
 
 
 def test_what_was_written_is_not_listed_as_its_own_alternative():
@@ -151,10 +151,10 @@ def test_what_is_kept_and_how_much_may_be(home, cli, mistake, tmp_path):
     trace = load_trace(tmp_path / "part.npz")
     assert (trace.kinds, trace.precision) == (("decoder", "cross"), "float16")
     assert trace.decoder.layers == trace.cross.layers == (1,)
-    assert cli("render", "part.npz", "-o", "part.html", "--layer", "2", "--what", "attention").code == 0
+    assert cli("render", "part.npz", "-o", "part.html", "--head", "cross.2", "--what", "attention").code == 0
     refusals = {
         ("--max-trace-bytes", "1000"): "max_trace_bytes=1000 allows 1 kB",
-        ("--layers", "2"): "--layers 2 is not possible; encoder attention has layers 1 to 1",
+        ("--layers", "2"): "--layers 2 is not possible; encoder attention has layers 1.",
         ("--kinds", "self"): "'self' is not known",
         ("--precision", "float8"): "float8",
     }

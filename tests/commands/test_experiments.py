@@ -37,8 +37,8 @@ def test_align_heads_with_files_of_one_line_a_text(home, cli, mistake):
     for name, text in (("texts", "abc\nca\n"), ("targets", "cba\nac\n"), ("links", "0-0\n0-0\n")):
         Path(name).write_text(text)
     given = ("align-heads", *TINY, "--texts", "texts", "--no-effect")
-    result = cli(*given, "--targets", "targets", "--links", "links", "--reference", "L2 H3", "--json").json
-    assert (result["truth"], result["n_words"], result["reference"]) == ("links", 2, [1, 2])
+    result = cli(*given, "--targets", "targets", "--links", "links", "--reference", "cross.2.3", "--json").json
+    assert (result["truth"], result["n_words"], result["reference"]) == ("links", 2, {"kind": "cross", "layer": 1, "head": 2})
     assert {head["effect"] for head in result["heads"]} == {None}
     Path("links").write_text("0-0\n0-1\n")
     refused = {
@@ -46,8 +46,8 @@ def test_align_heads_with_files_of_one_line_a_text(home, cli, mistake):
         "--targets: there is no file nothing.": ("--targets", "nothing"),
         "--links: . is not read: it is a folder": ("--targets", "targets", "--links", "."),
         "give the targets too": ("--links", "links"),
-        "is no head; write it as 'L2 H1'": ("--reference", "L0-H1"),
-        "is no head of cross-attention": ("--reference", "L9H1"),
+        "is not an address of attention; write it as": ("--reference", "L0-H1"),
+        "reference: tiny has no head cross.9.1": ("--reference", "cross.9.1"),
     }
     for words, more in refused.items():
         assert words in mistake(*given, *more)
@@ -94,13 +94,13 @@ def test_counter_proof(model, cli):
 
 def test_effect_over_strings_of_the_task_and_over_given_texts(model, cli):
     given = ("effect", *TINY, "--edits", EDIT, "--samples", "30", "--seed", "4")
-    own = tv.effect(model, edits=[EDIT], samples=30, seed=4)
+    own = tv.measure_effect(model, edits=[EDIT], samples=30, seed=4)
     assert cli(*given, "--json").json == {"checkpoint": "tiny", "edits": EDIT, "mistake": None, **asdict(own)}
     lines = cli(*given).out.splitlines()
     assert lines[0] == f"changed       {own.changed:.4f}   of 30 fresh strings"
     assert lines[1] == f"exact match   {own.exact_before:.4f} without the change, {own.exact_after:.4f} with it"
     data = cli("effect", *TINY, "--mistake", "wrong-axis", *GIVEN, "--max-length", "5", "--json").json
-    own = tv.effect(model, TEXTS, mistake="wrong-axis", max_length=5)
+    own = tv.measure_effect(model, TEXTS, mistake="wrong-axis", max_length=5)
     assert data == {"checkpoint": "tiny", "edits": "", "mistake": "wrong-axis", **asdict(own)}
 
 
@@ -120,11 +120,13 @@ def test_patch(model, cli):
     data = cli("patch", *TEXTS[:2], *TINY, "--json").json
     assert (data["step"], tuple(data["tokens"]), tuple(data["differences"])) == (own.step, own.tokens, own.differences)
     assert data["effects"] == {kind: effects.tolist() for kind, effects in own.effects.items()}
-    size, first, _, _, *rows = cli("patch", *TEXTS[:2], *TINY, "--by", "layer", "--kind", "cross").out.splitlines()
+    size, first, _, _, *rows = cli("patch", *TEXTS[:2], *TINY, "--by", "layer", "--where", "cross").out.splitlines()
     assert size.startswith(f"{len(rows)} places to try, of at most ")
     assert first.startswith(f"the runs differ from step {own.step + 1} on: ")
     assert len(rows) == 2 * (own.step + 1) and {row.split()[0] for row in rows} == {"cross.1", "cross.2"}
-    effects = cli("patch", *TEXTS[:2], *TINY, "--by", "layer", "--layers", "2", "--json").json["effects"]
+    effects = cli("patch", *TEXTS[:2], *TINY, "--by", "layer", "--where", "decoder.2", "--where", "cross.2", "--json").json[
+        "effects"
+    ]
     second = {kind: rows[1:] for kind, rows in tv.patch(model, *traces, by="layer").effects.items() if len(rows) > 1}
     assert effects.keys() == second.keys()
     for kind, rows in second.items():
@@ -133,8 +135,8 @@ def test_patch(model, cli):
 
 
 def test_verdict(model, cli):
-    data = cli("verdict", *TINY, *GIVEN, "--mode", "position", "--curve", "L1 H2", "--json").json
-    own = tv.verdict(model, [tv.decode(model, text) for text in TEXTS], mode="position")
+    data = cli("verdict", *TINY, *GIVEN, "--mode", "position", "--curve", "cross.1.2", "--json").json
+    own = tv.judge_attention(model, [tv.decode(model, text) for text in TEXTS], mode="position")
     assert (data["n_texts"], data["n_judged"], data["mode"], data["kind"]) == (3, own.n_judged, "position", "cross")
     assert [given["name"] for given in data["maps"]] == [given.name for given in own.maps]
     top = own.at("L2 H3").top.value

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 import transformer_viz as tv
-from transformer_viz.addresses import row_address
 from transformer_viz.inside_head import numbers
 from transformer_viz.numbers_in_words import number_words
 
@@ -38,9 +37,9 @@ class Page(HTMLParser):
 def test_the_file_holds_what_tv_inside_gives(home, cli) -> None:
     assert cli(*TRACE, "--inside", "cross.1.2:3", "--inside", "decoder.2.1:2", "--inside", "cross.1.2:3").code == 0
     trace, checkpoint = tv.load_trace("run.npz"), tv.load_checkpoint("tiny", device="cpu")
-    assert [row_address(inside.place) for inside in trace.insides] == ["cross.1.2:3", "decoder.2.1:2"]
+    assert [inside.address for inside in trace.insides] == ["cross.1.2:3", "decoder.2.1:2"]
     for inside in trace.insides:
-        again = tv.inside(checkpoint, trace, *inside.place)
+        again = tv.inspect_head(checkpoint, trace, inside.place, inside.row)
         assert inside.arrays.keys() == again.arrays.keys()
         assert all(np.array_equal(array, again.arrays[name]) for name, array in inside.arrays.items())
         for name in ("lens", "scale", "norm", "norm_kind", "norm_epsilon", "row_token", "key_tokens", "written", "run"):
@@ -69,7 +68,7 @@ def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
 def test_tokens_are_text_on_the_page(home, cli) -> None:
     checkpoint, evil = tv.load_checkpoint("tiny", device="cpu"), "<script>alert(1)</script>"
     trace = tv.decode(checkpoint, "abc")
-    inside = tv.inside(checkpoint, trace, "cross", 0, 0, 1)
+    inside = tv.inspect_head(checkpoint, trace, "cross.1.1", 1)
     trace = replace(trace, source_tokens=(evil, *trace.source_tokens[1:]), source=evil)
     tv.save_trace(trace.with_inside(replace(inside, **trace.inside_labels("cross", 1))), "run.npz")
     assert cli("render", "run.npz", "--inside", "-o", "run.html").code == 0
@@ -77,13 +76,13 @@ def test_tokens_are_text_on_the_page(home, cli) -> None:
 
 
 def test_what_is_not_there_is_said(home, cli, mistake: Callable[..., str]) -> None:
-    assert "layers 1, 2" in mistake(*TRACE, "--inside", "cross.9.1:1") and not Path("run.npz").exists()
+    assert "layers 1 to 2" in mistake(*TRACE, "--inside", "cross.9.1:1") and not Path("run.npz").exists()
     assert "rows 1 to" in mistake(*TRACE, "--inside", "cross.1.1:99")
     assert "has no decoder attention; it has cross" in mistake(*TRACE, "--kinds", "cross", "--inside", "decoder.1.1:1")
     assert "write it as cross.2.3:5" in mistake(*TRACE, "--inside", "cross.1.1")
     cli(*TRACE)
     assert "holds the inside of no head" in mistake("render", "run.npz", "--inside", "-o", "run.html")
-    told = mistake("render", "run.npz", "--inside", "--kind", "cross", "-o", "run.html")
-    assert "--kind cannot be used with --inside" in told
+    told = mistake("render", "run.npz", "--inside", "--head", "cross", "-o", "run.html")
+    assert "--head cannot be used with --inside" in told
     assert "it is of .html" in mistake("render", "run.npz", "--inside", "-o", "run.png")
     assert not Path("run.html").exists()

@@ -42,13 +42,13 @@ def opened(path: str) -> dict[str, Any]:
 
 
 def test_a_page_of_the_whole_run(run: Trace, cli: Callable[..., Any]) -> None:
-    done = cli("render", "run.npz", "-o", "run.html", "--kind", "decoder", "--layer", "3", "--head", "5", "--step", "7")
+    done = cli("render", "run.npz", "-o", "run.html", "--head", "decoder.3.5", "--step", "7")
     assert (done.code, done.err) == (0, "") and re.fullmatch(r"run\.html: [\d.]+ kB\n", done.out)
     page = opened("run.html")
     assert page["focus"] == {"kind": "decoder", "layer": 2, "head": 4, "step": 6}, "people count from 1, files from 0"
     assert page["theme"] == "auto" and PLOTLY in Path("run.html").read_text(encoding="utf-8")
     for what in ("attention", "mosaic", "masks"):
-        assert cli("render", "run.npz", "-o", f"{what}.html", "--what", what, "--kind", "encoder").code == 0
+        assert cli("render", "run.npz", "-o", f"{what}.html", "--what", what, "--head", "encoder").code == 0
         assert opened(f"{what}.html")["figure"]["data"]
 
 
@@ -65,7 +65,20 @@ def test_without_plotlyjs_it_stands_beside_the_page(run: Trace, cli: Callable[..
 def test_a_picture_is_asked_for_with_its_size(run: Trace, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(files, "picture_of", lambda figure, *size: asked.append((figure, *size)) or b"picture")
-    command = ["render", "run.npz", "-o", "RUN.PNG", "--what", "attention", "--layer", "2", "--width", "300", "--scale", "1.5"]
+    command = [
+        "render",
+        "run.npz",
+        "-o",
+        "RUN.PNG",
+        "--what",
+        "attention",
+        "--head",
+        "cross.2",
+        "--width",
+        "300",
+        "--scale",
+        "1.5",
+    ]
     assert cli(*command).code == 0
     assert Path("RUN.PNG").read_bytes() == b"picture"
     ((figure, format, width, height, scale),) = asked
@@ -81,13 +94,13 @@ def test_a_picture_is_asked_for_with_its_size(run: Trace, cli: Callable[..., Any
         ("-o run.npz --force", "does not end in"),
         ("-o no/run.html", "There is no folder no"),
         ("-o taken.html", "exists already"),
-        ("-o run.csv --kind cross", "--kind cannot be used with .csv"),
+        ("-o run.csv --head cross", "--head cannot be used with .csv"),
         ("-o run.html --width 300", "--width cannot be used with .html"),
         ("-o run.svg --without-plotlyjs", "--without-plotlyjs cannot be used with .svg"),
-        ("-o run.html --layer 4", "--layer 4 is not possible; this run's cross attention has 1 to 3"),
-        ("-o run.html --head 6", "1 to 5, mean or max"),
+        ("-o run.html --head cross.4.1", "this run has no head cross.4.1; its cross attention has layers 1 to 3"),
+        ("-o run.html --head cross.1.6", "and heads 1 to 5 in each"),
         ("-o run.html --step 8", "1 to 7"),
-        ("-o run.html --head min", "from 1"),
+        ("-o run.html --head cross.1.min", "write it as cross, cross.2, cross.2.4"),
         ("-o run.html --what tree", "player, attention, mosaic, masks, search"),
         ("-o run.html --what search", "no beam search"),
         ("-o run.html --plotlyjs javascript:x", "plotlyjs='javascript:x'"),

@@ -7,6 +7,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.needs import needs
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.config_masks.page import masks_bytes
 from transformer_viz.config_masks.patterns import cells_of, pattern_of, reasons_of
 from transformer_viz.errors import ModelError, OptionError
@@ -63,7 +64,7 @@ def test_each_layer_has_its_mask_by_brute_force_on_either_side():
         real = np.array([[True] * 7, [False] * 3 + [True] * 4 if side == "left" else [True] * 4 + [False] * 3])
         window = rule(7, lambda q, k: q - 3 < k <= q)
         for layer in range(3):
-            found = masks.of("decoder", layer)
+            found = masks.of(AttentionAddress("decoder", layer))
             np.testing.assert_array_equal(found.masked, ~(window & real[:, None]))
             assert ((found.reasons & Reason.PADDING > 0) == (~real[:, None] & found.masked)).all()
     rows = [row for row in masks.rows() if row["layer"] == 1 and row["text"] == 0]
@@ -85,7 +86,7 @@ def test_a_window_that_no_text_reaches_is_said_of_its_layers():
 def test_a_picture_is_seen_whole_where_the_processor_says_it_stands():
     masks = tv.masks(GEMMA, lengths=7, token_types=[0, 1, 1, 1, 0, 0, 0])
     assert masks.groups[0].pattern == "causal, blocks seen whole at 2 to 4"
-    np.testing.assert_array_equal(~masks.of("decoder", 0).masked[0], rule(7, lambda q, k: k <= q or (q >= 1 and k <= 3)))
+    np.testing.assert_array_equal(~masks.of("decoder.1").masked[0], rule(7, lambda q, k: k <= q or (q >= 1 and k <= 3)))
     with pytest.raises(OptionError, match="7 are needed, each 0, 1 or 2"):
         tv.masks(GEMMA, lengths=7, token_types=[0, 1])
     with pytest.raises(OptionError, match="a MistralForCausalLM has none"):

@@ -44,7 +44,7 @@ def test_a_run_is_a_picture_that_moves(trace: Trace, tmp_path: Path) -> None:
     assert struct.unpack("<HH", data[6:10]) == (300, 300)
     # Three of each step, and all at the end.
     assert times(data) == [9, 9, 32] * trace.n_steps + [180]
-    other = gif(trace, "cross", 0, 1, width=300)
+    other = gif(trace, "cross.1.2", width=300)
     assert struct.unpack("<HH", other[6:10]) == (300, 169)
     with pytest.raises(ExportError, match="exists already"):
         export.animation(trace, file)
@@ -63,7 +63,7 @@ def test_what_has_no_room_is_refused() -> None:
         ({"shape": "round"}, "wide, square"),
         ({"width": 9}, "100 to"),
         ({"seconds": 0}, "0.05 to 60"),
-        ({"layer": 9}, "9"),
+        ({"head": "cross.9.1"}, "9"),
     ],
 )
 def test_impossible_options_are_refused_before_any_browser(trace: Trace, options: dict, words: str) -> None:

@@ -166,7 +166,7 @@ def test_hostile_tokens_stay_data(make_trace: Callable[..., Trace]) -> None:
 
 
 def test_the_page_opens_where_it_is_told(trace: Trace) -> None:
-    assert data_of(html(trace, "decoder", 2, "max", 4, plotlyjs=False))["focus"] == {
+    assert data_of(html(trace, "decoder.3.max", 4, plotlyjs=False))["focus"] == {
         "kind": "decoder",
         "layer": 2,
         "head": "max",
@@ -178,7 +178,7 @@ def test_the_page_opens_where_it_is_told(trace: Trace) -> None:
     assert opened["step"] == 5
 
 
-IMPOSSIBLE = {"kind": ["sideways"], "layer": [3, True], "head": [5, "sum"], "step": [7, -1], "theme": ["blue"]}
+IMPOSSIBLE = {"head": ["sideways", "cross.4.1", "cross.1.6", "cross.1.sum", 5, True], "step": [7, -1], "theme": ["blue"]}
 
 
 @pytest.mark.parametrize("options", [{name: value} for name, values in IMPOSSIBLE.items() for value in values])
@@ -253,10 +253,11 @@ def test_a_trace_has_one_line_of_text(trace: Trace) -> None:
 def test_a_head_that_aligns_is_in_the_page_where_one_is_asked_for(tiny) -> None:
     trace = tv.decode(tiny, "hello")
     assert '"label":"L1 H1' not in html(trace, plotlyjs=False)
-    assert '"label":"L1 H1 (reads it)"' in html(trace, plotlyjs=False, aligner="1.1.reads")
-    assert html(trace, plotlyjs=False, aligner="L1 H1") == html(trace, plotlyjs=False, aligner="1.1")
-    for wrong in ("9.1", "0.1", "1", "11", "1.1.writes", "L1 H9"):
-        with pytest.raises(OptionError, match="is no head of cross-attention; possible is"):
+    assert '"label":"L1 H1 (reads it)"' in html(trace, plotlyjs=False, aligner="cross.1.1.reads")
+    by_text, by_address = (html(trace, plotlyjs=False, aligner=one) for one in ("cross.1.1", tv.HeadAddress("cross", 0, 0)))
+    assert by_text == by_address
+    for wrong in ("cross.9.1", "cross.0.1", "cross.1", "2.1", "cross.1.1.writes", "L1 H9", "decoder.1.1"):
+        with pytest.raises(OptionError, match=r"^aligner: |does not name one head"):
             html(trace, aligner=wrong)
     with pytest.raises(OptionError, match="aligner is of the page of the whole run"):
-        saving.render_bytes(trace, "html", "mosaic", aligner="1.1")
+        saving.render_bytes(trace, "html", "mosaic", aligner="cross.1.1")

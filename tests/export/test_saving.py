@@ -21,7 +21,7 @@ SIGNATURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg", "pdf": b"%PDF-"}
 @needs("chromium", "fonts-dejavu-core", "kaleido")
 @pytest.mark.parametrize("format", ["svg", *(pytest.param(name, marks=pytest.mark.slow) for name in ("png", "pdf"))])
 def test_a_picture_is_drawn_by_the_systems_browser(trace: Trace, format: str) -> None:
-    data = tv.export.picture(trace, format, kind="decoder", layer=1, head=2, step=3, width=400, height=300, scale=1)
+    data = tv.export.picture(trace, format, head="decoder.2.3", step=3, width=400, height=300, scale=1)
     assert data.startswith(SIGNATURES[format])
     if format == "svg":
         words = data.decode()

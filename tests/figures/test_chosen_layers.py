@@ -7,6 +7,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.sentences import step_sentence
+from transformer_viz.addresses import HeadAddress, map_address
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content, focus_of, view
@@ -37,12 +38,13 @@ def test_a_layer_is_the_same_in_part_and_whole(part, whole, kind, head):
     for layer in LAYERS:
         np.testing.assert_array_equal(part.attentions[kind].head(layer, head), whole.attentions[kind].head(layer, head))
         for drawn in (tv.figures.attention, tv.figures.player):
-            assert drawn(part, kind, layer, head).to_json() == drawn(whole, kind, layer, head).to_json()
+            place = map_address(kind, layer, head)
+            assert drawn(part, place).to_json() == drawn(whole, place).to_json()
         one, other = (plain(step_sentence(trace, kind, layer, head, 2)) for trace in (part, whole))
         assert one == other
         assert f"layer {layer + 1}" in one
-    with pytest.raises(OptionError, match="one of 0, 2"):
-        tv.figures.attention(part, kind, 1, head)
+    with pytest.raises(OptionError, match="layers 1, 3"):
+        tv.figures.attention(part, map_address(kind, 1, head))
 
 
 def outlines_of_focus(figure: Any) -> list[Any]:
@@ -64,12 +66,12 @@ def test_the_mosaic_has_true_numbers(part):
 def test_grades_have_true_numbers(tiny, part, whole):
     mine, all_of_them = tv.analysis.alignment(part), tv.analysis.alignment(whole)
     for grade in mine:
-        assert grade == all_of_them.at(grade.kind, grade.layer, grade.head)
+        assert grade == all_of_them.at(HeadAddress(grade.kind, grade.layer, grade.head))
     assert {grade.layer for grade in mine} == set(LAYERS)
     figure: Any = tv.figures.grades(mine)
     assert list(figure.layout.yaxis.ticktext) == ["layer 1", "layer 3"]
-    with pytest.raises(OptionError, match="layers 0, 2 with heads 0 to 4"):
-        mine.at("cross", 1, 0)
+    with pytest.raises(OptionError, match="layers 1, 3, and heads 1 to 5"):
+        mine.at("cross.2.1")
     assert tv.diff(part, part).equal
     others = tv.decode(tiny, "hello", kinds=KINDS, layers=(1, 2))
     assert any("layers of cross" in str(found) for found in tv.diff(part, others).differences)
@@ -77,7 +79,7 @@ def test_grades_have_true_numbers(tiny, part, whole):
 
 def test_the_exported_page_has_true_numbers(part, whole):
     data = content(part, theme="auto", large=False, with_answer=True)
-    assert focus_of(part, view(part, "cross", 2, 1, 0))["layer"] == 1, "the page counts layers by their place"
+    assert focus_of(part, view(part, "cross.3.2", 0))["layer"] == 1, "the page counts layers by their place"
     kind = data["kinds"]["cross"]
     assert kind["numbers"] == [0, 2]
     assert [names[0] for names in kind["names"]] == ["layer 1 head 1", "layer 3 head 1"]

@@ -91,7 +91,7 @@ def test_what_is_sent_of_a_deep_model_is_at_most_a_megabyte(make_trace: Callable
     heads = [(layer, head) for layer in range(6) for head in range(N_HEADS)]
     assert len(figures.mosaic(trace, "decoder", heads=heads).to_json()) < LARGEST
     assert len(figures.overview(trace, "decoder", "entropy").to_json()) < 50_000
-    player = spec(figures.player(trace, "decoder", 17, 4))
+    player = spec(figures.player(trace, "decoder.18.5"))
     assert player["data"][0]["zorder"] == 10, "a cover: the map travels once"
 
 
@@ -100,7 +100,7 @@ def stops(scale: list[list[Any]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_logarithmic_colours_are_the_themes_by_decades(short: Trace) -> None:
-    for figure in (figures.player(short, "decoder", 0, 0, scale="log"), figures.attention(short, "decoder", 0, 0, scale="log")):
+    for figure in (figures.player(short, "decoder.1.1", scale="log"), figures.attention(short, "decoder.1.1", scale="log")):
         layout = spec(figure)["layout"]
         at, colours = stops(layout["coloraxis"]["colorscale"])
         theme = np.array([[int(part) for part in colour[4:-1].split(",")] for colour in LIGHT.scale])
@@ -121,4 +121,4 @@ def test_each_head_to_its_own_maximum(short: Trace) -> None:
         np.testing.assert_allclose(found[tile][~masked], (weights / weights.max())[~masked], rtol=1e-6)
     assert "each head to its own maximum" in figure["layout"]["title"]["text"]
     weights = short.decoder.weights[0, 0]
-    assert spec(figures.player(short, "decoder", 0, 0, scale="head"))["layout"]["coloraxis"]["cmax"] == weights.max()
+    assert spec(figures.player(short, "decoder.1.1", scale="head"))["layout"]["coloraxis"]["cmax"] == weights.max()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.analysis.made_runs import run, runs
 from tests.attentions import with_parts
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.comparison import AlignedMaps, compare
 from transformer_viz.figures.difference_mosaic import thinned
 from transformer_viz.figures.theme import LIGHT
@@ -151,7 +152,7 @@ def test_each_tile_of_the_mosaic_is_its_heads_difference() -> None:
     assert (meta["kind"], meta["layers"], meta["heads"], meta["block"]) == ("cross", 2, 2, [1, 1])
     for layer in range(2):
         for head in range(2):
-            laid = compare(A, B).one_head("cross", layer, head)
+            laid = compare(A, B).one_head(map_address("cross", layer, head))
             top, left = layer * meta["pitch_y"], head * meta["pitch_x"]
             tile = canvas(figure)[top : top + 7, left : left + 7]
             np.testing.assert_array_equal(tile, np.where(laid.masked == 3, np.nan, laid.difference))

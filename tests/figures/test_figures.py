@@ -9,6 +9,7 @@ import pytest
 
 from tests.figures.sent import assert_no_markup, numbers, spec
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError
@@ -22,7 +23,7 @@ PLACES = [("encoder", 1, 3), ("decoder", 2, 1), ("cross", 0, 4)]
 
 @pytest.mark.parametrize(("kind", "layer", "head"), PLACES)
 def test_a_map_is_the_traces_matrix_rows_are_queries(trace: Trace, kind: Kind, layer: int, head: int) -> None:
-    drawn = spec(figures.attention(trace, kind, layer, head))
+    drawn = spec(figures.attention(trace, map_address(kind, layer, head)))
     weights, masked = trace.attentions[kind].weights, trace.attentions[kind].mask
     z = numbers(drawn["data"][0]["z"])
     np.testing.assert_array_equal(np.isnan(z), masked)
@@ -49,23 +50,32 @@ def test_no_token_reaches_any_figure_as_markup(trace: Trace) -> None:
     drawn = [figures.attention(trace, k) for k in KINDS] + [figures.mask(trace, k) for k in KINDS]
     drawn += [figures.player(trace, k) for k in KINDS] + [figures.mosaic(trace, k) for k in KINDS]
     drawn += [figures.mask_grid([mask_parts(trace)], [trace.source]), figures.token_losses([trace], losses([trace]))]
-    drawn += [figures.before_and_after(trace, trace, k, 0, 0) for k in KINDS]
+    drawn += [figures.before_and_after(trace, trace, f"{k}.1.1") for k in KINDS]
     for figure in drawn:
         assert_no_markup(figure)
 
 
 @pytest.mark.parametrize(
-    ("kind", "layer", "head"),
-    [("cross", 3, 0), ("cross", -1, 0), ("cross", 0, 5), ("cross", True, 0), ("middle", 0, 0), ("cross", 0, "sum")],
+    ("head", "words"),
+    [
+        ("cross.4.1", "no head cross.4.1; its cross attention has layers 1 to 3, and heads 1 to 5"),
+        ("cross.1.6", "no head cross.1.6; its cross attention has layers 1 to 3, and heads 1 to 5"),
+        ("cross.0.1", "0 is not possible"),
+        ("middle.1.1", "kind 'middle' is not known; choose one of encoder, decoder, cross"),
+        ("cross.1.sum", "is not an address of attention"),
+        ("cross.1.1:2", "names a row, which is not meant here"),
+        (("cross", 1, 1), "is no head; write it as text, as in 'cross.2.3', or as a HeadAddress"),
+        (None, "None is no head"),
+    ],
 )
-def test_impossible_places_are_refused(trace: Trace, kind: Any, layer: Any, head: Any) -> None:
-    with pytest.raises(OptionError, match=r"not (possible|known)"):
-        figures.attention(trace, kind, layer, head)
+def test_impossible_places_are_refused(trace: Trace, head: Any, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        figures.attention(trace, head)
 
 
 @pytest.mark.parametrize("kind", ["decoder", "cross"])
 def test_a_frame_draws_nothing_that_has_not_happened(trace: Trace, kind: Kind) -> None:
-    figure = spec(figures.player(trace, kind, 1, 2, step=3))
+    figure = spec(figures.player(trace, f"{kind}.2.3", step=3))
     weights, masked = trace.attentions[kind].weights, trace.attentions[kind].mask
     assert [frame["name"] for frame in figure["frames"]] == [str(t) for t in range(len(trace.steps))]
     for t, frame in enumerate(figure["frames"]):
@@ -81,7 +91,7 @@ def test_a_frame_draws_nothing_that_has_not_happened(trace: Trace, kind: Kind) -
 
 
 def test_the_first_picture_is_the_frame_of_its_step(trace: Trace) -> None:
-    figure = spec(figures.player(trace, "cross", 1, 2, step=3))
+    figure = spec(figures.player(trace, "cross.2.3", step=3))
     frame = figure["frames"][3]
     for place, update in zip(frame["traces"], frame["data"], strict=True):
         drawn = figure["data"][place]
@@ -97,7 +107,7 @@ def test_rings_are_on_the_true_keys_until_now(trace: Trace) -> None:
     rings = frames[4]["data"][-2]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(6, 0), (5, 1), (6, 2), (4, 3), (2, 4)]
     assert len(frames[6]["data"][-2]["x"]) == 6, "the end has no true key"
-    whole = spec(figures.player(trace, "cross", 0, 0, 4, style=Style(narrow=True)))
+    whole = spec(figures.player(trace, "cross.1.1", 4, style=Style(narrow=True)))
     (drawn,) = (entry for entry in whole["data"] if entry.get("mode") == "markers")
     assert drawn["marker"] == whole["frames"][4]["data"][-2]["marker"], "as large whether it was stepped to or not"
     hidden = spec(figures.player(trace, "cross", with_answer=False))["frames"][4]["data"][-2]

@@ -51,7 +51,7 @@ def moments(trace: Trace) -> list[TrainingSnapshot]:
 
 OF_A_KIND: dict[str, Callable[[Trace, Any], go.Figure]] = {
     "attention": lambda trace, kind: figures.attention(trace, kind),
-    "before_and_after": lambda trace, kind: figures.before_and_after(trace, trace, kind, 0, 1),
+    "before_and_after": lambda trace, kind: figures.before_and_after(trace, trace, f"{kind}.1.2"),
     "change": lambda trace, kind: figures.change(trace, trace, kind),
     "difference": lambda trace, kind: figures.difference(trace, trace, kind),
     "training_playback": lambda trace, kind: figures.training_playback(moments(trace), kind),
@@ -60,7 +60,7 @@ OF_A_KIND: dict[str, Callable[[Trace, Any], go.Figure]] = {
         [[part for part in mask_parts(trace) if part.kind == kind]], [trace.source]
     ),
     "player": lambda trace, kind: figures.player(trace, kind),
-    "softmax_maps": lambda trace, kind: figures.softmax_maps(trace, kind, 0, 1, head_softmax(trace, kind, 0, 1), 2),
+    "softmax_maps": lambda trace, kind: figures.softmax_maps(trace, f"{kind}.1.2", head_softmax(trace, f"{kind}.1.2"), 2),
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from tests.figures.sent import axis_of, heatmaps
 from transformer_viz import decode, figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import softmax
@@ -51,7 +52,7 @@ def test_a_grid_draws_every_matrix_with_its_own_axes(batch):
 def test_three_maps_from_scores_to_weights(batch):
     trace = batch[1]
     scores, masked = trace.cross.scores[1, 2], trace.cross.mask
-    figure = figures.softmax_maps(trace, "cross", 1, 2, softmax(scores, masked), 3)
+    figure = figures.softmax_maps(trace, "cross.2.3", softmax(scores, masked), 3)
     np.testing.assert_array_equal(first_map(figure, "x").z, scores)
     np.testing.assert_array_equal(np.isnan(first_map(figure, "x2").z), masked)
     np.testing.assert_allclose(first_map(figure, "x3").z, trace.cross.weights[1, 2], atol=1e-6)
@@ -61,20 +62,20 @@ def test_three_maps_from_scores_to_weights(batch):
 
 def test_before_after_and_the_signed_difference(tiny):
     before, after = decode(tiny, "hello", pad_to=9), decode(tiny, "hello", pad_to=9, edits=["cross:2-*"])
-    figure = figures.before_and_after(before, after, "cross", 0, "mean")
+    figure = figures.before_and_after(before, after, "cross.1.mean")
     a, b = (np.nan_to_num(np.asarray(first_map(figure, name).z)) for name in ("x", "x2"))
     n = min(len(a), len(b))
     signed = first_map(figure, "x3")
     assert (signed.zmin, signed.zmax) == (-1, 1)
     np.testing.assert_allclose(np.asarray(signed.z), b[:n] - a[:n], atol=1e-6)
-    backwards = figures.before_and_after(after, before, "cross", 0, "mean")
+    backwards = figures.before_and_after(after, before, "cross.1.mean")
     np.testing.assert_array_equal(np.asarray(first_map(backwards, "x3").z), -np.asarray(signed.z))
 
 
 def test_a_change_lies_on_the_axes_of_the_mask_beside_it(tiny):
     before, after = decode(tiny, "hello", pad_to=9), decode(tiny, "hello", pad_to=9, edits=["cross:2-1", "decoder:off"])
     beside = figures.mask(after, "cross", height=400).layout
-    figure = figures.change(before, after, "cross", 0, "mean", height=400)
+    figure = figures.change(before, after, "cross.1.mean", height=400)
     for name in ("height", "xaxis.range", "yaxis.range", "xaxis.ticktext", "margin.t"):
         assert figure.layout[name] == beside[name], name
     a, b = (np.asarray(run.cross.weights)[0].mean(0) for run in (before, after))
@@ -101,13 +102,13 @@ def test_impossible_pictures_are_named(batch, hello):
     with pytest.raises(OptionError, match="a name for each"):
         figures.mask_grid([mask_parts(batch[0])], [])
     with pytest.raises(OptionError, match="no scores of this kind"):
-        figures.softmax_maps(hello, "cross", 0, 0, softmax(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool)), 0)
+        figures.softmax_maps(hello, "cross.1.1", softmax(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool)), 0)
 
 
 def test_the_map_of_a_head_that_is_switched_off_is_struck_out_with_the_weights_it_had(tiny):
     before, after = (decode(tiny, "hello", target="abc", edits=edits) for edits in ((), ("cross.1.2:zero",)))
     for head, is_off in ((0, False), (1, True), ("mean", False)):
-        figure = figures.attention(after, "cross", 0, head)
+        figure = figures.attention(after, map_address("cross", 0, head))
         assert len(figure.layout.shapes) == (2 if is_off else 0)
         assert ("its output is 0" in figure.layout.title.text) == is_off
         drawn = np.asarray(first_map(figure, None).z)

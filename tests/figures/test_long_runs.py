@@ -19,7 +19,7 @@ def run() -> Trace:
 
 @pytest.mark.parametrize("kind", ["decoder", "cross"])
 def test_the_map_is_sent_once_and_covered(run: Trace, kind: Kind) -> None:
-    sent = spec(figures.player(run, kind, 0, 1, 40))
+    sent = spec(figures.player(run, f"{kind}.1.2", 40))
     cover, weights = sent["data"][:2]
     z, full = numbers(weights["z"]), run.attentions[kind].weights
     allowed = ~run.attentions[kind].mask

@@ -48,7 +48,7 @@ def second(figure: dict[str, Any]) -> list[dict[str, Any]]:
 def test_a_cause_stands_beside_the_weights_with_a_scale_of_its_own(run: Trace, kind: Kind) -> None:
     result = cause(run, kind)
     last = len(run.rows) - 1
-    figure, alone = (spec(figures.player(run, kind, 1, 2, last, measure=each)) for each in (result, None))
+    figure, alone = (spec(figures.player(run, f"{kind}.2.3", last, measure=each)) for each in (result, None))
     assert numbers(figure["data"][0]["z"]) == pytest.approx(numbers(alone["data"][0]["z"]), nan_ok=True)
     drawn = second(figure)
     np.testing.assert_allclose(numbers(drawn[0]["z"]), result.values, atol=1e-7)
@@ -62,11 +62,11 @@ def test_a_cause_stands_beside_the_weights_with_a_scale_of_its_own(run: Trace, k
 
 
 def test_what_cannot_be_asked_is_dotted_and_says_why(run: Trace) -> None:
-    grey = second(spec(figures.player(run, "decoder", 0, 0, len(run.rows) - 1, measure=cause(run, "decoder"))))[1]
+    grey = second(spec(figures.player(run, "decoder.1.1", len(run.rows) - 1, measure=cause(run, "decoder"))))[1]
     here = np.isfinite(numbers(grey["z"]))
     assert (here == np.triu(np.ones_like(here), 1)).all()
     assert "read later than this step, so it cannot be asked" in grey["hovertemplate"]
-    drawn = second(spec(figures.player(run, "decoder", 0, 0, 3, measure=cause(run, "decoder"))))
+    drawn = second(spec(figures.player(run, "decoder.1.1", 3, measure=cause(run, "decoder"))))
     dots = next(trace for trace in drawn if "fill" in trace)
     assert dots["fillpattern"]["shape"] == "."
     left = replace(cause(run), values=np.full(shape_of(run, "cross"), np.nan))
@@ -83,7 +83,7 @@ def test_what_speaks_against_has_a_minus_sign_that_is_seen_in_both_themes(run: T
 
 
 def test_rows_to_come_are_blank_in_both_maps(run: Trace) -> None:
-    figure = spec(figures.player(run, "decoder", 0, 0, 1, measure=cause(run, "decoder")))
+    figure = spec(figures.player(run, "decoder.1.1", 1, measure=cause(run, "decoder")))
     for frame in figure["frames"]:
         for place, changes in zip(frame["traces"], frame["data"], strict=True):
             assert changes["type"] == figure["data"][place]["type"]
@@ -97,7 +97,7 @@ def test_rows_to_come_are_blank_in_both_maps(run: Trace) -> None:
 
 def test_by_value_the_norms_take_the_place_of_the_weights_under_their_own_name(run: Trace) -> None:
     result = norms(run)
-    figure, last = spec(figures.player(run, "cross", 1, 2, len(run.rows) - 1, measure=result)), result.values[1, 2]
+    figure, last = spec(figures.player(run, "cross.2.3", len(run.rows) - 1, measure=result)), result.values[1, 2]
     seen = np.where(run.cross.mask, np.nan, last)
     np.testing.assert_allclose(numbers(figure["data"][0]["z"]), seen, atol=1e-6)
     assert "value-weighted norm <b>" in figure["data"][0]["hovertemplate"] and not second(figure)
@@ -105,7 +105,7 @@ def test_by_value_the_norms_take_the_place_of_the_weights_under_their_own_name(r
     assert axis["cmax"] == pytest.approx(largest), "heads compare with each other"
     assert axis["colorbar"]["title"]["text"] == "norm" and axis["colorbar"]["ticktext"][-1] == f"{largest:.2g}"
     assert figure["layout"]["meta"]["full"] == pytest.approx(largest)
-    both = spec(figures.player(run, "cross", 1, "max", 0, measure=result, scale="log"))["layout"]
+    both = spec(figures.player(run, "cross.2.max", 0, measure=result, scale="log"))["layout"]
     assert both["coloraxis2"]["colorbar"]["title"]["text"] == "norm (log scale)"
 
 

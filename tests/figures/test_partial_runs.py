@@ -51,7 +51,7 @@ runs = pytest.mark.parametrize("trace", RUNS.values(), ids=RUNS)
 def test_every_picture_draws_every_kind(trace: Trace) -> None:
     for kind in trace.kinds:
         weights = trace.attentions[kind].weights
-        for figure in (figures.attention(trace, kind, 0, 0), figures.player(trace, kind, step=max(0, trace.n_steps - 1))):
+        for figure in (figures.attention(trace, f"{kind}.1.1"), figures.player(trace, kind, step=max(0, trace.n_steps - 1))):
             drawn = numbers(spec(figure)["data"][0]["z"])
             np.testing.assert_array_equal(drawn, np.where(trace.attentions[kind].mask, np.float32(np.nan), weights[0, 0]))
         spec(figures.mosaic(trace, kind, (0, 0)))

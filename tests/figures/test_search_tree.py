@@ -51,7 +51,7 @@ def test_the_chosen_path_is_strong_and_greedy_stands_above(tiny, trace):
 def test_no_search_no_tree(hello, trace):
     with pytest.raises(OptionError, match="no beam search"):
         figures.search_tree(hello)
-    with pytest.raises(OptionError, match="node 9999"):
+    with pytest.raises(OptionError, match="node=9999"):
         figures.search_tree(trace, 9999)
 
 

@@ -284,7 +284,7 @@ def _command(folder: Path, path: Path, origin: Path, trace: Trace | None, rng: r
         return
     ending = "csv" if way == 1 else "html"
     what = [] if way < 3 else ["--what", rng.choice(list(WHATS))]
-    kind = ["--kind", rng.choice(KINDS)] if way > 1 and rng.random() < 0.3 else []
+    kind = ["--head", rng.choice(KINDS)] if way > 1 and rng.random() < 0.3 else []
     out = folder / f"made.{ending}"
     code, _ = watch.command("render", path.name, "-o", out.name, "--force", *what, *kind)
     assert code == 2 or trace is not None

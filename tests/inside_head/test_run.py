@@ -7,6 +7,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.plain_transformer import PlainTransformer
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError
 from transformer_viz.model import variants
 from transformer_viz.terms import KINDS, Kind
@@ -52,7 +53,7 @@ def test_every_number_is_that_of_plain_numpy(variant: tv.Checkpoint) -> None:
     plain = plainly(variant, trace)
     for kind in KINDS:
         for layer, head, row in ((0, 4, 3), (1, 2, 1)):
-            inside = tv.inside(variant, trace, kind, layer, head, row)
+            inside = tv.inspect_head(variant, trace, HeadAddress(kind, layer, head), row)
             assert max(largest_difference(inside, plain).values()) < 1e-12
             assert inside.scale == pytest.approx(3**-0.5, abs=1e-15)
             assert (inside.bias, inside.softcap) == (None, None)
@@ -60,7 +61,7 @@ def test_every_number_is_that_of_plain_numpy(variant: tv.Checkpoint) -> None:
 
 def test_the_norm_is_the_variants(variant: tv.Checkpoint) -> None:
     """What the norm makes of its input, with its weights, is what stands where this variant has it."""
-    inside = tv.inside(variant, tv.decode(variant, "hello"), "cross", 2, 1, 2)
+    inside = tv.inspect_head(variant, tv.decode(variant, "hello"), "cross.3.2", 2)
     given = inside.require("norm_input")
     assert inside.norm_kind == "layer" and inside.norm_epsilon is not None
     made = (given - given.mean()) / np.sqrt(given.var() + inside.norm_epsilon)
@@ -76,7 +77,7 @@ def test_the_norm_is_the_variants(variant: tv.Checkpoint) -> None:
 
 def test_the_heads_shares_and_the_bias_are_what_is_added(variant: tv.Checkpoint) -> None:
     trace = tv.decode(variant, "hello")
-    heads = [tv.inside(variant, trace, "decoder", 1, head, 2) for head in range(5)]
+    heads = [tv.inspect_head(variant, trace, HeadAddress("decoder", 1, head), 2) for head in range(5)]
     bias = heads[0].out_bias
     assert (bias is None) == (not variant.model.config.attention_bias)
     shares = sum(each.require("projected") for each in heads) + (0 if bias is None else bias)
@@ -88,7 +89,7 @@ def test_the_lens_is_the_final_norm_and_the_output_over_every_state(
     variant: tv.Checkpoint, target: str | None, row: int
 ) -> None:
     trace = tv.decode(variant, "hello", target=target)
-    inside = tv.inside(variant, trace, "decoder", 1, 1, row)
+    inside = tv.inspect_head(variant, trace, "decoder.2.2", row)
     assert inside.lens is not None and len(inside.lens) == 4
     plain = plainly(variant, trace)
     for step, state in zip(inside.lens, plain.states, strict=True):
@@ -104,7 +105,7 @@ def test_the_lens_is_the_final_norm_and_the_output_over_every_state(
 
 
 def test_an_encoders_row_has_no_lens(tiny: tv.Checkpoint, hello: tv.Trace) -> None:
-    inside = tv.inside(tiny, hello, "encoder", 1, 1, 3)
+    inside = tv.inspect_head(tiny, hello, "encoder.2.2", 3)
     assert inside.lens is None and inside.written is None
     assert (inside.row_token, inside.key_tokens) == ("l", hello.source_tokens)
 
@@ -115,7 +116,7 @@ def test_in_single_precision_of_a_trained_model() -> None:
     plain = plainly(checkpoint, trace)
     for kind in KINDS:
         for head in range(4):
-            found = largest_difference(tv.inside(checkpoint, trace, kind, 1, head, 9), plain)
+            found = largest_difference(tv.inspect_head(checkpoint, trace, HeadAddress(kind, 1, head), 9), plain)
             assert found.pop("scores") < 1e-4
             assert max(found.values()) < 1e-5
 
@@ -143,7 +144,7 @@ def test_its_weights_are_the_row_of_the_run(tiny: tv.Checkpoint, options: dict[s
     for kind in KINDS:
         weights = trace.attentions[kind].weights
         for layer, head, row in ((1, 1, 0), (1, 0, weights.shape[2] - 1)):
-            inside = tv.inside(tiny, trace, kind, layer, head, row)
+            inside = tv.inspect_head(tiny, trace, HeadAddress(kind, layer, head), row)
             place = trace.attentions[kind].layer_index(layer)
             np.testing.assert_allclose(inside.weights, weights[place, head, row], atol=atol, rtol=0)
             assert inside.key_tokens == trace.attentions[kind].keys and inside.row_token == trace.attentions[kind].queries[row]
@@ -152,22 +153,22 @@ def test_its_weights_are_the_row_of_the_run(tiny: tv.Checkpoint, options: dict[s
 
 def test_hypotheses_nodes_and_a_padded_batch(tiny: tv.Checkpoint) -> None:
     beam = tv.decode(tiny, "hello", strategy="beam", beam_size=3)
-    for trace in (beam.hypothesis(1), beam.at_node(4), *tv.read_batch(tiny, ["hello", "ab"], ["ba", None])):
+    for trace in (beam.hypothesis(1), beam.at_node(4), *tv.decode_forced(tiny, ["hello", "ab"], ["ba", None])):
         for row in range(trace.n_steps):
-            inside = tv.inside(tiny, trace, "cross", 0, 2, row)
+            inside = tv.inspect_head(tiny, trace, "cross.1.3", row)
             np.testing.assert_allclose(inside.weights, trace.cross.weights[0, 2, row], atol=1e-5, rtol=0)
             assert inside.written == trace.output_tokens[row]
 
 
 def test_a_head_that_is_off_gives_nothing(tiny: tv.Checkpoint) -> None:
     off = tv.decode(tiny, "hello", edits=["cross.2.2:zero"])
-    inside = tv.inside(tiny, off, "cross", 1, 1, 2)
+    inside = tv.inspect_head(tiny, off, "cross.2.2", 2)
     assert inside.weights.any() and not inside.output.any() and not inside.require("projected").any()
 
 
 def refused(tiny: tv.Checkpoint, trace: tv.Trace, words: str, place: tuple[Kind, int, int, int] = ("cross", 0, 0, 0)) -> None:
     with pytest.raises(OptionError, match=words):
-        tv.inside(tiny, trace, *place)
+        tv.inspect_head(tiny, trace, HeadAddress(*place[:3]), place[3])
 
 
 def test_a_run_of_another_model_is_refused(tiny: tv.Checkpoint, hello: tv.Trace, make_model: Any, make_tiny: Any) -> None:
@@ -180,10 +181,10 @@ def test_a_run_of_another_model_is_refused(tiny: tv.Checkpoint, hello: tv.Trace,
 
 
 def test_what_the_run_does_not_have_is_refused(tiny: tv.Checkpoint, hello: tv.Trace) -> None:
-    refused(tiny, hello, "layer=3 is not possible; it is a whole number from 0 to 2", ("cross", 3, 0, 0))
-    refused(tiny, hello, "head=5 is not possible; it is a whole number from 0 to 4", ("cross", 0, 5, 0))
+    refused(tiny, hello, "no head cross.4.1; its cross attention has layers 1 to 3", ("cross", 3, 0, 0))
+    refused(tiny, hello, "no head cross.1.6; .* and heads 1 to 5", ("cross", 0, 5, 0))
     refused(tiny, hello, "query=-1 is not possible", ("cross", 0, 0, -1))
     only: Any = tv.decode(tiny, "hello", kinds=["cross"])
     refused(tiny, only, "no decoder attention; it has cross", ("decoder", 0, 0, 0))
     with pytest.raises(OptionError, match="'querry' is not known"):
-        tv.inside(tiny, hello, "cross", 0, 0, 0).require("querry")
+        tv.inspect_head(tiny, hello, "cross.1.1", 0).require("querry")

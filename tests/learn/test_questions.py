@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transformer_viz import Trace, attribute, decode, inside, load_checkpoint, read_batch
+from transformer_viz import Trace, attribute, decode, decode_forced, inspect_head, load_checkpoint
 from transformer_viz.errors import LessonError
 from transformer_viz.learn.lesson import QUESTIONS, Ask
 from transformer_viz.learn.questions import CAUSE, COVERS, KINDS_OF_QUESTION, NotAsked, Question, Spot, question
@@ -152,7 +152,7 @@ def test_a_weight_within_its_tolerance() -> None:
 def test_the_numbers_of_a_head_come_from_those_that_are_given() -> None:
     model = load_checkpoint("reverse", "cpu")
     trace, spot = decode(model, "reversethis"), Spot("cross", 0, 1, 1)
-    trace = trace.with_inside(inside(model, trace, "cross", 0, 1, 1))
+    trace = trace.with_inside(inspect_head(model, trace, "cross.1.2", 1))
     [head] = trace.insides
     assert head.scores is not None
     weight = asked(trace, "number", spot, number="softmax")
@@ -251,14 +251,16 @@ def test_greedy_or_beam_by_the_totals() -> None:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_each_mistake_is_known_by_its_mask(name: str) -> None:
     model = load_checkpoint("reverse", "cpu")
-    long, short = read_batch(model, ["abcde", "ab"], mistake=name)
+    long, short = decode_forced(model, ["abcde", "ab"], mistake=name)
     made = asked(short, "mistake")
     assert right(made) == [MISTAKES[name].title] and MISTAKES[name].title in made.it and MISTAKES[name].title not in made.why
     alone = question(
-        long if not MISTAKES[name].needs_padding else read_batch(model, ["abcde"], mistake=name)[0], Ask(kind="mistake"), SPOT
+        long if not MISTAKES[name].needs_padding else decode_forced(model, ["abcde"], mistake=name)[0],
+        Ask(kind="mistake"),
+        SPOT,
     )
     assert isinstance(alone, NotAsked) == MISTAKES[name].needs_padding, "without padding most mistakes change no mask"
-    assert isinstance(question(read_batch(model, ["abcde", "ab"])[1], Ask(kind="mistake"), SPOT), NotAsked)
+    assert isinstance(question(decode_forced(model, ["abcde", "ab"])[1], Ask(kind="mistake"), SPOT), NotAsked)
 
 
 # ---- on real runs

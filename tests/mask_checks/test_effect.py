@@ -10,7 +10,7 @@ from tests.needs import needs
 from tests.readers import families
 from transformer_viz import batches
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.mask_checks.effect import Effect, EffectInProgress, effect, fresh_strings, texts_from_person
+from transformer_viz.mask_checks.effect import Effect, EffectInProgress, fresh_strings, measure_effect, texts_from_person
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_a_head_off_is_what_single_decodes_say(shipped, texts):
     alone = [(tv.decode(shipped, text), tv.decode(shipped, text, edits=edits)) for text in texts or drawn(shipped.task, 20)]
     before, after = (sum(bool(trace.is_right) for trace in traces) / len(alone) for traces in zip(*alone, strict=True))
     changed = sum(a.output_tokens != b.output_tokens for a, b in alone) / len(alone)
-    assert effect(shipped, edits=edits, **given) == Effect(len(alone), before, after, changed) and after < before
+    assert measure_effect(shipped, edits=edits, **given) == Effect(len(alone), before, after, changed) and after < before
 
 
 def test_what_is_known_midway_is_of_strings_of_all_lengths(tiny):
@@ -48,8 +48,8 @@ def test_what_is_known_midway_is_of_strings_of_all_lengths(tiny):
     assert running.found.changed == sum(a.output_tokens != b.output_tokens for a, b in alone) / 100 > 0
     while not running.is_done:
         running.step(tiny)
-    assert running.found == effect(tiny, edits=change, samples=130, seed=3)
-    assert effect(tiny, samples=40).changed == 0
+    assert running.found == measure_effect(tiny, edits=change, samples=130, seed=3)
+    assert measure_effect(tiny, samples=40).changed == 0
 
 
 def test_the_unchanged_model_is_asked_once_for_all_changes(tiny, monkeypatch):
@@ -68,7 +68,7 @@ def test_the_unchanged_model_is_asked_once_for_all_changes(tiny, monkeypatch):
 
 @pytest.mark.parametrize("mistake", ["source-mask-forgotten", "invalid-by-invalid", "wrong-axis", "padded-queries-nan"])
 def test_mistakes_about_padding_cost_the_trained_model_most_of_its_strings(shipped, mistake):
-    found = effect(shipped, mistake=mistake, samples=40)
+    found = measure_effect(shipped, mistake=mistake, samples=40)
     assert found.exact_before == 1.0 and found.exact_after is not None and found.exact_after < 0.5
 
 
@@ -85,7 +85,7 @@ def test_mistakes_about_padding_cost_the_trained_model_most_of_its_strings(shipp
 )
 def test_what_does_not_go_together_is_said(tiny, keywords, words):
     with pytest.raises(OptionError, match=words):
-        effect(tiny, **keywords)
+        measure_effect(tiny, **keywords)
 
 
 LONG = [" ".join(f"w{(7 * i + j * i) % 42}" for j in range(3 + i % 6)) for i in range(6)]
@@ -111,7 +111,9 @@ def test_it_is_what_a_plain_loop_says(name, edits):
     )
     changed = sum(a != b for a, b in zip(before, after, strict=True))
     assert 0 < changed < len(TEXTS), "an edit that changes some and not all"
-    assert tv.effect(model, TEXTS, edits=edits, max_length=LENGTH) == Effect(len(TEXTS), None, None, changed / len(TEXTS))
+    assert tv.measure_effect(model, TEXTS, edits=edits, max_length=LENGTH) == Effect(
+        len(TEXTS), None, None, changed / len(TEXTS)
+    )
 
 
 @needs("transformers")
@@ -124,7 +126,7 @@ def test_of_an_encoder_alone_it_is_what_it_fills():
 
     changed = sum(filled(text, []) != filled(text, edits) for text in texts)
     assert 0 < changed < len(texts)
-    assert tv.effect(model, texts, edits=edits) == Effect(len(texts), None, None, changed / len(texts))
+    assert tv.measure_effect(model, texts, edits=edits) == Effect(len(texts), None, None, changed / len(texts))
 
 
 @needs("transformers")
@@ -138,14 +140,14 @@ def test_prompts_of_a_large_vocabulary_are_read_a_few_at_a_time(monkeypatch):
     running = EffectInProgress(model, together, edits=["decoder.1.1:zero"])
     while not running.is_done:
         running.step(model)
-    assert running.found == tv.effect(model, texts, edits=["decoder.1.1:zero"], max_length=LENGTH)
+    assert running.found == tv.measure_effect(model, texts, edits=["decoder.1.1:zero"], max_length=LENGTH)
 
 
 @needs("transformers")
 def test_what_is_needed_is_said():
     with pytest.raises(OptionError, match="marian has no task that strings could be drawn from; give texts of your own"):
-        tv.effect(families.family("marian"), edits=["cross.1.1:zero"])
+        tv.measure_effect(families.family("marian"), edits=["cross.1.1:zero"])
     with pytest.raises(InputError, match=r"bert fills mask tokens. Put \[MASK\] into each text"):
-        tv.effect(families.family("bert"), ["w1 [MASK]", "w2"], edits=["encoder.1.1:zero"])
+        tv.measure_effect(families.family("bert"), ["w1 [MASK]", "w2"], edits=["encoder.1.1:zero"])
     with pytest.raises(InputError, match="The text makes 70 tokens"):
-        tv.effect(families.family("gpt2"), ["w1 " * 70], edits=["decoder.1.1:zero"])
+        tv.measure_effect(families.family("gpt2"), ["w1 " * 70], edits=["decoder.1.1:zero"])

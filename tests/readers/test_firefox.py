@@ -123,7 +123,7 @@ def test_masks_are_sound_and_attention_is_looked_into(mine: FirefoxModel) -> Non
     assert repr(mine).startswith("<FirefoxModel ") and len(repr(mine)) < 80
     trace = tv.decode(mine, TEXT, max_length=6)
     for kind in ("encoder", "cross"):
-        seen = tv.inside(mine, trace, kind, 1, 2, 1)
+        seen = tv.inspect_head(mine, trace, f"{kind}.2.3", 1)
         scores = seen.arrays["keys"] @ seen.arrays["query"] / np.sqrt(files.D // files.HEADS)
         np.testing.assert_allclose(scores, seen.arrays["scores"], atol=1e-5)
         powers = np.exp(scores)

@@ -49,7 +49,7 @@ def test_a_model_in_memory_with_its_tokenizer_is_a_loaded_model(tmp_path: Path) 
     [
         lambda model: tv.decode(model, "the"),
         tv.load_model,
-        lambda model: tv.effect(model, texts=["the"], edits=["decoder:off"]),
+        lambda model: tv.measure_effect(model, texts=["the"], edits=["decoder:off"]),
     ],
 )
 def test_a_model_that_is_not_wrapped_is_answered_with_the_line_that_helps(call) -> None:

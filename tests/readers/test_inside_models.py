@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import transformer_viz as tv
+from transformer_viz.addresses import HeadAddress
 
 pytest.importorskip("transformers")
 
@@ -76,7 +77,7 @@ def test_every_number_is_that_of_plain_numpy() -> None:
     trace = tv.decode(model, "w1 w2 w3 w4 w5")
     plain.run(list(trace.target_ids or ()))
     for layer, head, row in ((0, 1, 2), (1, 2, 0), (1, 0, trace.n_steps - 1)):
-        inside = tv.inside(model, trace, "decoder", layer, head, row)
+        inside = tv.inspect_head(model, trace, HeadAddress("decoder", layer, head), row)
         assert inside.scale == pytest.approx(len(inside.query) ** -0.5) and inside.bias is None
         for what, array in plain.sites[layer].items():
             want = array[row] if array.ndim == 2 else array[head] if what in ("keys", "values") else array[head, row]
@@ -112,7 +113,10 @@ def test_what_each_family_tells_fits_together(name: str) -> None:
     trace = tv.decode(model, "w1 [MASK] w3 w4")
     for kind in trace.kinds:
         row = len(trace.attentions[kind].queries) - 1
-        heads = [tv.inside(model, trace, kind, 1, head, row) for head in range(trace.attentions[kind].weights.shape[1])]
+        heads = [
+            tv.inspect_head(model, trace, HeadAddress(kind, 1, head), row)
+            for head in range(trace.attentions[kind].weights.shape[1])
+        ]
         inside = heads[2]
         np.testing.assert_allclose(inside.weights, trace.attentions[kind].weights[1, 2, row], atol=1e-5)
         np.testing.assert_allclose(inside.weights @ inside.values, inside.output, atol=1e-5)
@@ -130,7 +134,7 @@ def test_what_each_family_tells_fits_together(name: str) -> None:
         else:
             before, is_pre = inside.require("residual_before"), inside.norm == "pre"
             if kind == "cross":
-                given = tv.inside(model, trace, "decoder", 1, 0, row).require("residual_after")
+                given = tv.inspect_head(model, trace, "decoder.2.1", row).require("residual_after")
             else:
                 given = states(name, trace, kind)[1, row]
             np.testing.assert_allclose(before, given, atol=1e-5)

@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 from tests.readers.families import DECODERS, TEXTS, family, own, tokenizer, untapped
 from tests.readers.families import PAD as PAD_ID
-from transformer_viz import Trace, decode, decode_batch, read_batch
+from transformer_viz import Trace, decode, decode_batch, decode_forced
 from transformer_viz.analysis.loss import losses
 from transformer_viz.errors import OptionError
 from transformer_viz.readers.huggingface.loading import wrap_model
@@ -89,7 +89,7 @@ def test_a_mask_that_is_off_opens_no_padding_that_no_trace_has(name: str, edit: 
 @pytest.mark.parametrize("name", ["gpt2", "mistral", "t5", "marian"])
 def test_targets_in_a_padded_batch_are_read_as_alone(name: str) -> None:
     model = family(name)
-    traces = read_batch(model, TEXTS, TARGETS)
+    traces = decode_forced(model, TEXTS, TARGETS)
     found = losses(traces)
     for i, (trace, text, target) in enumerate(zip(traces, TEXTS, TARGETS, strict=True)):
         alone = decode(model, text, target=target, record=("weights", "scores"))
@@ -109,14 +109,14 @@ def test_targets_in_a_padded_batch_are_read_as_alone(name: str) -> None:
 
 def test_an_encoder_alone_is_padded_behind_and_has_no_target() -> None:
     model = family("bert")
-    for trace, n in zip(read_batch(model, TEXTS), PADDED, strict=True):
+    for trace, n in zip(decode_forced(model, TEXTS), PADDED, strict=True):
         assert trace.source_tokens[WIDTH + 1 - n :] == (PAD,) * n
         expected = np.zeros((WIDTH + 1, WIDTH + 1))
         expected[:, WIDTH + 1 - n :] = Reason.PADDING
         assert (trace.encoder.reasons == expected).all()
         assert trace.kinds == ("encoder",) and trace.encoder.scores is not None
     with pytest.raises(OptionError, match="encoder alone, which writes nothing"):
-        read_batch(model, TEXTS, TARGETS)
+        decode_forced(model, TEXTS, TARGETS)
 
 
 def test_a_search_keeps_no_padding_before_a_prompt() -> None:

@@ -101,7 +101,7 @@ def test_experiments_give_the_numbers_of_the_checkpoint(tiny, wrapped):
     ]
     for kind in patches[0]:
         np.testing.assert_allclose(patches[1][kind], patches[0][kind], atol=1e-5)
-    judged = [tv.verdict(model, runs) for model, runs in ((tiny, mine), (wrapped, other))]
+    judged = [tv.judge_attention(model, runs) for model, runs in ((tiny, mine), (wrapped, other))]
     # Methods that need values or gradients are left out of the second, by name.
     theirs, ours = (
         {" ".join(line.split()) for line in str(one).splitlines() if re.match(r"\s*(L\d|by chance)", line)} for one in judged
@@ -120,7 +120,7 @@ def test_evaluation_and_surveys(tiny, wrapped, tmp_path):
 def test_what_needs_more_than_the_tap_sees_says_so(wrapped):
     run = tv.decode(wrapped, "hello", max_length=6)
     with pytest.raises(OptionError, match=r"inside of a head is not available for Foreign.*query, keys, values are not known"):
-        tv.inside(wrapped, run, "cross", 1, 0, 2)
+        tv.inspect_head(wrapped, run, "cross.2.1", 2)
     with pytest.raises(OptionError, match="Gradients are not available for Foreign"):
         tv.attribute(wrapped, run, "gradient")
     with pytest.raises(OptionError, match="not available for Foreign"):

@@ -20,8 +20,9 @@ import torch
 import transformer_viz as tv
 from tests import tiny_models
 from tests.recorded.fixture import Flat, arrays_in, drawn_by, flat
+from transformer_viz.addresses import map_address
 from transformer_viz.commands import main
-from transformer_viz.edits import Place
+from transformer_viz.edits import AttentionAddress
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -73,6 +74,12 @@ def listed_checkpoints(folder: Path) -> Any:
 def printed(*arguments: str, code: int = 0) -> Callable[[Path], Any]:
     """A run of a command with `--json`."""
     return lambda folder: json.loads(command(*arguments, "--json", code=code))
+
+
+def aligned_heads(folder: Path) -> Any:
+    """The reference as it was recorded: its layer and its head."""
+    data = json.loads(command("align-heads", "--checkpoint", "reverse-small", "--samples", "10", "--json"))
+    return data | {"reference": [data["reference"]["layer"], data["reference"]["head"]]}
 
 
 def decoded(*arguments: str) -> Callable[[Path], Any]:
@@ -241,15 +248,15 @@ def figures_of_a_run(folder: Path) -> Any:
     run, figures = trace(), tv.figures
     looks = (("encoder", 0, 1), ("decoder", 1, "mean"), ("cross", 1, "max"))
     scored = tv.decode(checkpoint(), "hello", record=("weights", "scores"))
-    softmax = tv.analysis.head_softmax(scored, "cross", 1, 2)
+    softmax = tv.analysis.head_softmax(scored, "cross.2.3")
     return {
-        "attention": drawn(*(figures.attention(run, kind, layer, head) for kind, layer, head in looks)),
-        "player": drawn(*(figures.player(run, *look) for look in looks)),
+        "attention": drawn(*(figures.attention(run, map_address(kind, layer, head)) for kind, layer, head in looks)),
+        "player": drawn(*(figures.player(run, map_address(*look)) for look in looks)),
         "mosaic": drawn(*(figures.mosaic(run, kind) for kind in KINDS)),
         "masks": drawn(*(figures.mask(run, kind) for kind in KINDS), figures.mask_grid([tv.analysis.mask_parts(run)], ["a"])),
         "overview": drawn(figures.overview(run, "cross", "entropy_share")),
-        "softmax": drawn(figures.softmax_maps(scored, "cross", 1, 2, softmax, 3)),
-        "page": in_page(tv.export.html(run, "decoder", 1, 0, 2, plotlyjs=False)),
+        "softmax": drawn(figures.softmax_maps(scored, "cross.2.3", softmax, 3)),
+        "page": in_page(tv.export.html(run, "decoder.2.1", 2, plotlyjs=False)),
     }
 
 
@@ -258,11 +265,9 @@ def two_runs(folder: Path) -> Any:
     compared = tv.compare(a, b)
     return {
         "parted": compared.parted,
-        "difference": [compared.difference(kind, 1, 2) for kind in KINDS],
+        "difference": [compared.difference(f"{kind}.2.3") for kind in KINDS],
         "farthest": compared.farthest("cross"),
-        "drawn": drawn(
-            tv.figures.difference(a, b, "cross", 1, 2), *(tv.figures.difference_mosaic(a, b, kind) for kind in KINDS)
-        ),
+        "drawn": drawn(tv.figures.difference(a, b, "cross.2.3"), *(tv.figures.difference_mosaic(a, b, kind) for kind in KINDS)),
         "diff": [(one.what, one.size) for one in tv.diff(a, b, tolerance=1e-3).differences],
     }
 
@@ -270,7 +275,7 @@ def two_runs(folder: Path) -> Any:
 def patched(folder: Path) -> Any:
     a, b = trace(), trace(text="hellx world")
     found = tv.patch(checkpoint(), a, b)
-    run = tv.patched_run(checkpoint(), a, b, Place("cross", 0, 0), 6)
+    run = tv.patched_run(checkpoint(), a, b, AttentionAddress("cross", 0, 0), 6)
     by_layer = tv.patch(checkpoint(), a, b, by="layer").effects
     return {"effects": found.effects, "by layer": by_layer, "run": run.tokens, "of both": run.of_both,
             "drawn": drawn(tv.figures.patching(found, a, b, "cross"))}  # fmt: skip
@@ -278,29 +283,29 @@ def patched(folder: Path) -> Any:
 
 def graded(folder: Path) -> Any:
     run = trace("dates")
-    grades = tv.analysis.alignment(run, untrained=tv.untrained(checkpoint("dates"), run))
+    grades = tv.analysis.alignment(run, untrained=tv.decode_untrained(checkpoint("dates"), run))
     return {"grades": grades.to_frame().to_dict("list"), "drawn": drawn(tv.figures.grades(grades))}
 
 
 def on_trial(folder: Path) -> Any:
     traces = [trace(text=text) for text in ("hello world", "Mississippi", "level up")]
-    curves = tv.faithfulness(checkpoint(), traces, ["L2 H1", "gradient", "rollout"])
+    curves = tv.faithfulness(checkpoint(), traces, ["cross.2.1", "gradient", "rollout"])
     removed = tv.knock_out(checkpoint(), traces, how="mean")
     proof = tv.counter_proof(checkpoint(), traces[0], scope="cross")
     return {
-        "verdict": {mode: tv.verdict(checkpoint(), traces, mode=mode) for mode in ("word", "position")},
+        "verdict": {mode: tv.judge_attention(checkpoint(), traces, mode=mode) for mode in ("word", "position")},
         "faithfulness": curves,
         "without a head": removed,
         "counter-proof": {"moved": proof.moved, "farthest": proof.farthest.weights},
-        "drawn": drawn(tv.figures.faithfulness(curves), tv.figures.counter_proof(traces[0], [proof], 1, 2)),
+        "drawn": drawn(tv.figures.faithfulness(curves), tv.figures.counter_proof(traces[0], [proof], "cross.2.3")),
         "heads drawn": drawn(*(tv.figures.knock_out(removed, kind) for kind in KINDS)),
     }
 
 
 def training_replayed(folder: Path) -> Any:
-    moments = tv.replay(checkpoint("reverse-small"), TEXTS["reverse-small"], moments=4, candidates=4)
+    moments = tv.trace_training(checkpoint("reverse-small"), TEXTS["reverse-small"], moments=4, candidates=4)
     rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30} for i in range(1, 9)]
-    maps = tv.figures.snapshot_maps([(str(moment.step), moment.forced) for moment in moments], "cross", 0, 0)
+    maps = tv.figures.snapshot_maps([(str(moment.step), moment.forced) for moment in moments], "cross.1.1")
     runs = [of(run) for moment in moments[1:3] for run in (moment.written, moment.forced)]
     return {"runs": runs, "drawn": drawn(maps, tv.figures.training_playback(moments), tv.figures.training(rows, 400))}
 
@@ -312,7 +317,7 @@ def by_length(folder: Path) -> Any:
 
 def padded(mistake: str | None, folder: Path) -> Any:
     written = tv.decode_batch(checkpoint(), ["hello", "ab"], mistake=mistake)
-    read = tv.read_batch(checkpoint(), ["hello", "ab"], ["olleh", "ba"], mistake=mistake)
+    read = tv.decode_forced(checkpoint(), ["hello", "ab"], ["olleh", "ba"], mistake=mistake)
     losses = tv.analysis.losses(read)
     return {
         "written": of(written[1]),
@@ -340,7 +345,7 @@ def shipped_surveys(folder: Path) -> Any:
         for head in tv.compare_surveys(a, b, "mass").heads
     ]
     compared = {"column": tv.compare_surveys(a, b, "mass").column, "heads": changes, "is_same_texts": False}
-    rest = drawn(figures.survey_agreement(b, "cross"), figures.survey_distribution(b, "cross", 0, 0, "mass"))
+    rest = drawn(figures.survey_agreement(b, "cross"), figures.survey_distribution(b, "cross.1.1", "mass"))
     rest_of_outputs = drawn(figures.survey_lengths(outputs), figures.survey_calibration(outputs.confidence))
     report = in_page(tv.export.survey_html(b))["read"]
     return {"compared": compared, "report": report, "heads": heads, "rest": rest, "outputs": rest_of_outputs}
@@ -366,7 +371,7 @@ def hugging_face(name: str, folder: Path) -> Any:
         "causes": attributed(model, run, {"occlusion": ("position",), "value_weighted": (), "gradient": (), "rollout": ()}),
         "beam": of(tv.decode(model, text, strategy="beam", beam_size=3, candidates=4, max_length=8)),
         "edited": of(tv.decode(model, text, edits=[f"{kind}.1.2:zero", f"{kind}:2-1"], candidates=4, max_length=7)),
-        "inside": tv.inside(model, run, kind, 1, 1, 2),
+        "inside": tv.inspect_head(model, run, f"{kind}.2.2", 2),
         "certificate": flat(tv.check_masks(model, texts=[text], replacements=1)),
     }
 
@@ -376,7 +381,7 @@ def encoder_alone(folder: Path) -> Any:
     run = tv.decode(model, "The [MASK] is small.", candidates=4)
     return {
         "run": of(run),
-        "inside": tv.inside(model, run, "encoder", 1, 1, 2),
+        "inside": tv.inspect_head(model, run, "encoder.2.2", 2),
         "graded": tv.analysis.alignment(run).to_frame().to_dict("list"),
     }
 
@@ -386,14 +391,14 @@ def firefox(folder: Path) -> Any:
     run = tv.decode(model, "O gato preto dorme na casa grande.", candidates=4)
     return {"run": of(run), "by words": of(tv.by_words(run)),
             "without the shortlist": of(tv.decode(model.with_shortlist(False), "Bom dia.", candidates=4)),
-            "inside": tv.inside(model, run, "cross", 1, 1, 2)}  # fmt: skip
+            "inside": tv.inspect_head(model, run, "cross.2.2", 2)}  # fmt: skip
 
 
 def in_float64(variant: str, folder: Path) -> Any:
     model = random_model(variant)
     run = tv.decode(model, "hello", candidates=4, record=("weights", "scores"))
     return {"run": of(run), "beam": of(tv.decode(model, "bed", strategy="beam", beam_size=3, candidates=4)),
-            "inside": tv.inside(model, run, "cross", 1, 1, 0)}  # fmt: skip
+            "inside": tv.inspect_head(model, run, "cross.2.2", 0)}  # fmt: skip
 
 
 def run_of(name: str = "reverse", text: str | None = None, **settings: Any) -> Callable[[Path], Any]:
@@ -412,14 +417,14 @@ RUNS: dict[str, Callable[[Path], Any]] = {
     "of Hugging Face: tiny-bert": encoder_alone,
     "firefox:pten": firefox,
     "evaluate": printed("evaluate", "--checkpoint", "reverse-small", "--samples", "400", "--beyond", "2"),
-    "verdict": printed("verdict", "--checkpoint", "numbers", "--samples", "3", "--curve", "L2 H1"),
+    "verdict": printed("verdict", "--checkpoint", "numbers", "--samples", "3", "--curve", "cross.2.1"),
     "knock-out": printed("knock-out", "--samples", "6", "--how", "uniform", "--suffices", "1"),
     "counter-proof": printed("counter-proof", "hello", "--scope", "cross.2.3", "--scope", "encoder.1"),
     "check-masks": printed("check-masks", "--text", "hello", "--text", "ab"),
     "check-masks, a mistake": printed("check-masks", "--text", "hello", "--mistake", "no-causal", code=1),
     "effect": printed("effect", "--edits", "cross.1.1:zero", "--samples", "60"),
     "patch": printed("patch", "hello world", "hellx world", "--by", "layer"),
-    "align-heads": printed("align-heads", "--checkpoint", "reverse-small", "--samples", "10"),
+    "align-heads": aligned_heads,
     "checkpoints": listed_checkpoints,
     "saved and rendered": saved_and_rendered,
     "survey of 300 texts": partial(surveyed, "reverse-small"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.verdict import MapVerdict, Verdicts
 from transformer_viz.surveys.result import (
@@ -45,7 +45,7 @@ def survey(
 ) -> Survey:
     """Of a model that writes; `changes` are fields of the Survey that are given instead."""
     rng = np.random.default_rng(seed)
-    places = [HeadPlace(kind, layer, head) for kind in kinds for layer in range(n_layers) for head in range(n_heads)]
+    places = [HeadAddress(kind, layer, head) for kind in kinds for layer in range(n_layers) for head in range(n_heads)]
     rows, examples = zip(*(head(rng, place, n) for place in places), strict=True)
     made: dict[str, Any] = {
         "model": SurveyedModel(name="reverse", variant="pre-norm", parameters=100_000, fingerprint="ab" * 32),
@@ -70,7 +70,7 @@ def survey(
     return Survey(**{**made, **changes})
 
 
-def head(rng: np.random.Generator, place: HeadPlace, n: int) -> tuple[list[HeadStatistic], HeadTexts]:
+def head(rng: np.random.Generator, place: HeadAddress, n: int) -> tuple[list[HeadStatistic], HeadTexts]:
     """The numbers and the texts of one head; `mass` is of cross-attention alone."""
     by = "mass" if place.kind == "cross" else "entropy_share"
     n_mirror = int(rng.integers(1, n))
@@ -84,7 +84,7 @@ def head(rng: np.random.Generator, place: HeadPlace, n: int) -> tuple[list[HeadS
     return rows, HeadTexts(kind=place.kind, layer=place.layer, head=place.head, by=by, **lists)
 
 
-def statistic(rng: np.random.Generator, place: HeadPlace, of: SurveyedStatistic, n: int) -> HeadStatistic:
+def statistic(rng: np.random.Generator, place: HeadAddress, of: SurveyedStatistic, n: int) -> HeadStatistic:
     """Of n numbers drawn between the statistic's outer edges."""
     values = of.edges[0] + rng.beta(2, 5, n) * (of.edges[-1] - of.edges[0])
     return HeadStatistic(
@@ -102,7 +102,7 @@ def statistic(rng: np.random.Generator, place: HeadPlace, of: SurveyedStatistic,
     )
 
 
-def changed(survey: Survey, place: HeadPlace, name: str, **numbers: Any) -> Survey:
+def changed(survey: Survey, place: HeadAddress, name: str, **numbers: Any) -> Survey:
     """The same survey with other numbers of one statistic of one head."""
     heads = tuple(replace(row, **numbers) if (row.place, row.statistic) == (place, name) else row for row in survey.heads)
     assert heads != survey.heads

@@ -8,7 +8,7 @@ import pytest
 
 from tests.surveys.made import STATISTICS, changed, survey
 from transformer_viz import export, figures
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import Style
 from transformer_viz.surveys.columns import compare_surveys, values
@@ -19,7 +19,7 @@ MADE = survey()
 
 def row_of(layer: int, head: int, name: str) -> HeadStatistic:
     """Of cross-attention."""
-    row = MADE.at(HeadPlace("cross", layer, head), name)
+    row = MADE.at(HeadAddress("cross", layer, head), name)
     assert row is not None
     return row
 
@@ -42,7 +42,7 @@ def test_every_head_has_its_number_its_role_and_its_hover():
         f"{n:.2g}" for n in (numbers.min(), (numbers.min() + numbers.max()) / 2, numbers.max())
     ]
     for (row, column), texts in words_on(figure).items():
-        (role, _), *_ = MADE.roles(HeadPlace("cross", row, column))
+        (role, _), *_ = MADE.roles(HeadAddress("cross", row, column))
         assert texts == [f"{numbers[row, column]:.3f}", role]
         assert f"<b>layer {row + 1} head {column + 1}</b>" in heads.text[row][column]
         assert f"<b>{numbers[row, column]:.3f}</b>, 95 %: " in heads.text[row][column]
@@ -61,7 +61,7 @@ def test_heads_without_the_number_are_blank_and_equal_ones_have_the_lowest_colou
 def test_a_difference_has_a_sign_and_one_within_its_interval_a_hatch():
     other = MADE
     for head, by in ((0, 0.2), (1, -0.1)):
-        other = changed(other, HeadPlace("cross", 0, head), "mass", mean=row_of(0, head, "mass").mean + by, min=-1.0, max=2.0)
+        other = changed(other, HeadAddress("cross", 0, head), "mass", mean=row_of(0, head, "mass").mean + by, min=-1.0, max=2.0)
     figure = figures.survey_difference(compare_surveys(MADE, other, "mass"), "cross")
     clear, unclear, hatch = figure.data[:3]
     assert np.array(clear.z)[0, :2] == pytest.approx([0.2, -0.1], abs=1e-6)
@@ -73,19 +73,19 @@ def test_a_difference_has_a_sign_and_one_within_its_interval_a_hatch():
 
 def test_a_histogram_has_all_texts_its_mean_and_that_of_uniform_attention():
     found = row_of(0, 1, "mass")
-    figure = figures.survey_distribution(MADE, "cross", 0, 1, "mass")
+    figure = figures.survey_distribution(MADE, "cross.1.2", "mass")
     named = {trace.name.split(" ")[0]: trace for trace in figure.data if trace.name}
     assert {*named["mean"].x} == {found.mean} and {*named["uniform"].x} == {found.uniform}
     assert f"mean {found.mean:.3f}, 95 %: {found.interval[0]:.3f} to {found.interval[1]:.3f}" == named["mean"].name
     bins = figure.data[-1]
     assert sum(bins.y) == pytest.approx(1) and [*bins.y] == pytest.approx([n / 1000 for n in found.counts if n])
     # Bins of other widths are equally wide, and values stand in their bin: edges 0, 1, 4, 16 at the places 0, 1, 2, 3.
-    found, figure = row_of(0, 1, "distance"), figures.survey_distribution(MADE, "cross", 0, 1, "distance")
+    found, figure = row_of(0, 1, "distance"), figures.survey_distribution(MADE, "cross.1.2", "distance")
     mean = next(trace for trace in figure.data if (trace.name or "").startswith("mean"))
     assert 4 < found.mean < 16 and mean.x[0] == pytest.approx(2 + (found.mean - 4) / 12)
     assert figure.layout.xaxis.ticktext == ("0", "1", "4", "16")
     with pytest.raises(OptionError, match="No text has 'mass' of layer 1 head 1"):
-        figures.survey_distribution(MADE, "encoder", 0, 0, "mass")
+        figures.survey_distribution(MADE, "encoder.1.1", "mass")
 
 
 def test_agreement_is_the_matrix_with_every_head_named():
@@ -114,7 +114,7 @@ def test_lengths_and_calibration_are_shares_of_counts():
 def test_what_a_survey_says_is_no_markup():
     hostile = tuple(replace(each, title="<b>$x$</b>") for each in STATISTICS)
     made = replace(MADE, statistics=hostile)
-    for figure in (figures.survey_heads(made, "cross", "mass"), figures.survey_distribution(made, "cross", 0, 0, "mass")):
+    for figure in (figures.survey_heads(made, "cross", "mass"), figures.survey_distribution(made, "cross.1.1", "mass")):
         said = figure.to_json().replace("\\u003c", "<")
         assert "<b>$" not in said and "&lt;b&gt;&#36;x&#36;" in said
 

@@ -13,6 +13,7 @@ from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.attribution.result import verdict as judging
 from transformer_viz.attribution.result.verdict import Agreement, Verdict
 from transformer_viz.errors import OptionError, SurveyError
+from transformer_viz.schema import to_plain
 from transformer_viz.surveys.blocks import (
     BlockResult,
     VerdictResults,
@@ -114,7 +115,7 @@ def test_verdicts_are_those_over_all_of_them(planted, tmp_path):
         path.write_bytes(VerdictResults(digest="v", verdicts=tuple(some), missing={"gradient": "none"}).to_bytes())
     found = merged(tmp_path, planted[0], TEXTS, KINDS, verdicts=paths).verdict
     wanted = judging.merge_verdicts(every, {"gradient": "none"}, seed=0)
-    assert repr(found) == repr(wanted)
+    assert to_plain(found) == to_plain(wanted)
     other = merged(tmp_path, planted[0], TEXTS, KINDS, verdicts=paths, options={"k": 1, "seed": 1}).verdict
     assert other is not None and other.maps[0].rho.interval != wanted.maps[0].rho.interval
 

@@ -9,7 +9,7 @@ import pytest
 import transformer_viz as tv
 from tests.surveys import made
 from transformer_viz import app_folders
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.intervals import difference, wilson
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.numbers_in_words import percent_words
@@ -20,7 +20,7 @@ from transformer_viz.surveys.workers import fingerprint
 
 SMALL: dict[str, Any] = {"kinds": ("encoder", "cross"), "n_layers": 1, "n_heads": 2, "n": 12}
 MADE = made.survey()
-HEAD = HeadPlace("cross", 1, 0)
+HEAD = HeadAddress("cross", 1, 0)
 
 
 def test_nothing_is_lost(tmp_path):
@@ -47,13 +47,13 @@ def test_the_table_has_a_row_for_each_statistic_and_role():
     # Two statistics and two roles of each encoder head, one more of cross-attention.
     assert len(frame) == 2 * (2 + 2) + 2 * (3 + 2)
     row = frame.set_index(["kind", "layer", "head", "statistic"]).loc[("cross", 0, 1, "mass")]
-    mass = found.at(HeadPlace("cross", 0, 1), "mass")
+    mass = found.at(HeadAddress("cross", 0, 1), "mass")
     assert mass is not None and row["mean"] == mass.mean and (row["low"], row["high"]) == mass.interval
     roles = frame[frame.statistic.str.startswith("role ")].groupby(["kind", "layer", "head"])["mean"].sum()
     assert (abs(roles - 1) < 1e-12).all()
     assert [*columns(MADE)] == ["mass", "entropy_share", "distance", "role mirror", "role mixed"]
     assert all(values(MADE, "cross", "mass")[row.layer, row.head] == row.mean for row in MADE.heads if row.statistic == "mass")
-    assert np.isnan(values(MADE, "encoder", "mass")).all() and MADE.at(HeadPlace("encoder", 0, 0), "mass") is None
+    assert np.isnan(values(MADE, "encoder", "mass")).all() and MADE.at(HeadAddress("encoder", 0, 0), "mass") is None
 
 
 def test_a_role_is_the_mean_of_zeros_and_ones_with_the_interval_of_a_share():
@@ -69,14 +69,14 @@ def test_a_role_is_the_mean_of_zeros_and_ones_with_the_interval_of_a_share():
 
 def test_what_is_not_there_is_named():
     found = made.survey(**SMALL)
-    with pytest.raises(OptionError, match="encoder with layers 0 of 2 heads"):
-        found.place("decoder", 0, 0)
+    with pytest.raises(OptionError, match="this survey has no decoder attention; it has encoder"):
+        found.find("decoder.1.1")
     with pytest.raises(OptionError, match="mass, entropy_share, distance"):
         found.statistic("weight")
     with pytest.raises(OptionError, match="'entropy' is no number of this survey; choose one of mass, "):
         column(found, "entropy")
     with pytest.raises(SurveyError, match=r"cross\.1\.1: roles of 0 texts"):
-        replace(found, heads=tuple(row for row in found.heads if row.place != HeadPlace("cross", 0, 0)), examples=())
+        replace(found, heads=tuple(row for row in found.heads if row.place != HeadAddress("cross", 0, 0)), examples=())
 
 
 def test_calibration_is_what_a_loop_over_tokens_finds():

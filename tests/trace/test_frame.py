@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
+from transformer_viz.addresses import AttentionAddress, HeadAddress
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.trace import Trace
 
@@ -48,10 +49,10 @@ def test_the_rows_of_one_head_or_one_layer_are_those_of_the_whole_frame(tiny):
         for kind in trace.kinds:
             layer = trace.attentions[kind].layers[1]
             of_layer = whole[(whole.kind == kind) & (whole.layer == layer)].reset_index(drop=True)
-            assert trace.to_frame(kind, layer).equals(of_layer)
-            assert trace.to_frame(kind, layer, 3).equals(of_layer[of_layer["head"] == 3].reset_index(drop=True))
+            assert trace.to_frame(AttentionAddress(kind, layer)).equals(of_layer)
+            assert trace.to_frame(HeadAddress(kind, layer, 3)).equals(of_layer[of_layer["head"] == 3].reset_index(drop=True))
             assert trace.to_frame(kind).equals(whole[whole.kind == kind].reset_index(drop=True))
-    with pytest.raises(OptionError, match="one of 0, 2"):
-        trace.to_frame("cross", 1)
+    with pytest.raises(OptionError, match="layers 1, 3"):
+        trace.to_frame("cross.2")
     with pytest.raises(OptionError, match="this run has no encoder attention"):
         trace.to_frame("encoder")

@@ -11,6 +11,7 @@ import pytest
 import transformer_viz as tv
 from tests.attentions import unmasked, with_parts
 from tests.trace import planted
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError, TraceError
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.attribution import Attribution
@@ -32,7 +33,7 @@ def occlusion(trace: Trace, **changes: Any) -> Attribution:
 def runs(hello: Trace, tiny: tv.Checkpoint) -> dict[str, Trace]:
     looked_into = hello
     for place in INSIDES:
-        looked_into = looked_into.with_inside(tv.inside(tiny, hello, *place))
+        looked_into = looked_into.with_inside(tv.inspect_head(tiny, hello, HeadAddress(*place[:3]), place[3]))
     beam = tv.decode(tiny, "hello", strategy="beam", beam_size=2)
     prompt, search, windowed = planted.run((3, 4, 2)), planted.search(), planted.search(is_windowed=True)
     filled, results = planted.filled(), looked_into.with_attribution(occlusion(hello))
@@ -150,12 +151,13 @@ def test_an_inside_of_another_run_is_refused_and_of_one_run_there_are_eight(
     full = runs["results"]
     with pytest.raises(TraceError, match=r"weights of cross\.2\.3:4 are not those of the run"):
         runs["edited"].with_inside(full.insides[0])
-    again = full.with_inside(tv.inside(tiny, full, *INSIDES[0]))
-    assert [inside.place for inside in again.insides] == [*INSIDES[1:], INSIDES[0]], "one of the same place gives way"
+    again = full.with_inside(tv.inspect_head(tiny, full, HeadAddress(*INSIDES[0][:3]), INSIDES[0][3]))
+    places = [(inside.kind, inside.layer, inside.head, inside.row) for inside in again.insides]
+    assert places == [*INSIDES[1:], INSIDES[0]], "one of the same place gives way"
     for head in range(5):
-        again = again.with_inside(tv.inside(tiny, full, "cross", 2, head, 0))
+        again = again.with_inside(tv.inspect_head(tiny, full, HeadAddress("cross", 2, head), 0))
     with pytest.raises(TraceError, match="at most 8 heads and rows"):
-        again.with_inside(tv.inside(tiny, full, "cross", 2, 0, 1))
+        again.with_inside(tv.inspect_head(tiny, full, "cross.3.1", 1))
 
 
 def test_results_belong_to_their_run_alone(runs: dict[str, Trace], hello: Trace) -> None:

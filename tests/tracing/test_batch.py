@@ -28,7 +28,7 @@ def test_without_a_target_it_is_what_the_sound_model_writes(tiny: tv.Checkpoint)
     written = tv.decode_batch(tiny, SOURCES)
     changes: list[dict[str, Any]] = [{}, {"edits": ["cross:off", "decoder:1-1"]}, {"mistake": "no-causal"}]
     for change in changes:
-        read = tv.read_batch(tiny, SOURCES, [None, "ba", None], **change)
+        read = tv.decode_forced(tiny, SOURCES, [None, "ba", None], **change)
         n_steps = max(len(written[0].output_tokens), len(written[2].output_tokens), len("ba") + 1)
         assert {len(trace.steps) for trace in read} == {n_steps}
         for place in (0, 2):
@@ -41,15 +41,15 @@ def test_without_a_target_it_is_what_the_sound_model_writes(tiny: tv.Checkpoint)
 
 def test_what_cannot_be_is_said(tiny: tv.Checkpoint) -> None:
     with pytest.raises(InputError, match="3 sources and 1 targets"):
-        tv.read_batch(tiny, SOURCES, ["ba"])
-    for run in (tv.decode_batch, tv.read_batch):
+        tv.decode_forced(tiny, SOURCES, ["ba"])
+    for run in (tv.decode_batch, tv.decode_forced):
         with pytest.raises(InputError, match="no source text"):
             run(tiny, [])
 
 
 def test_the_softmax_of_a_head_is_what_the_run_did(tiny: tv.Checkpoint) -> None:
-    trace = tv.read_batch(tiny, SOURCES)[1]
-    found = tv.analysis.head_softmax(trace, "decoder", 2, 4)
+    trace = tv.decode_forced(tiny, SOURCES)[1]
+    found = tv.analysis.head_softmax(trace, "decoder.3.5")
     np.testing.assert_allclose(found.weights, trace.decoder.weights[2, 4], atol=1e-6)
     with pytest.raises(tv.TransformerVizError, match="scores"):
-        tv.analysis.head_softmax(tv.decode(tiny, "ab"), "cross", 0, 0)
+        tv.analysis.head_softmax(tv.decode(tiny, "ab"), "cross.1.1")

@@ -95,7 +95,7 @@ def choice(trace: Trace) -> tuple[dict[Kind, tuple[int, ...]], str]:
 @pytest.mark.parametrize("kept", [{}, *KEPT], ids=str)
 def test_the_same_choice_is_made_again_for_an_untrained_run_and_another_text(tiny, kept):
     trace = tv.decode(tiny, "hello", **kept)
-    fresh = tv.untrained(tiny, trace)
+    fresh = tv.decode_untrained(tiny, trace)
     assert choice(fresh) == choice(tv.decode(tiny, "ab", **keywords_of(trace, tiny.model.sizes))) == choice(trace)
     grades = tv.analysis.alignment(trace, fresh)
     assert {(grade.kind, grade.layer) for grade in grades} == {(k, n) for k in trace.kinds for n in trace.attentions[k].layers}

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_viz import decode, untrained
+from transformer_viz import decode, decode_untrained
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis import alignment
 from transformer_viz.errors import OptionError
 from transformer_viz.model.mistakes import MISTAKES
@@ -15,12 +16,12 @@ from transformer_viz.terms import KINDS
 
 
 def test_it_has_other_parameters_and_grades_that_are_its_own(tiny, hello):
-    fresh: Any = untrained(tiny, hello)
+    fresh: Any = decode_untrained(tiny, hello)
     for kind in KINDS:
         assert np.abs(hello.attentions[kind].weights - fresh.attentions[kind].weights).max() > 0.01
     graded = alignment(hello, fresh)
     for grade in graded:
-        own = alignment(fresh).at(grade.kind, grade.layer, grade.head)
+        own = alignment(fresh).at(HeadAddress(grade.kind, grade.layer, grade.head))
         for name in ("mass", "hit_rate", "entropy", "entropy_share", "distance"):
             assert getattr(grade.untrained, name) == getattr(own, name)
 
@@ -33,7 +34,7 @@ def test_the_parameters_are_those_of_a_model_made_with_the_seed(tiny, make_tiny,
     torch.manual_seed(3)
     expected = torch.rand(5)
     torch.manual_seed(3)
-    got, other = (untrained(tiny, hello, seed=seed) for seed in (11, 2))
+    got, other = (decode_untrained(tiny, hello, seed=seed) for seed in (11, 2))
     assert torch.equal(torch.rand(5), expected)
     for kind in KINDS:
         np.testing.assert_allclose(got.attentions[kind].weights, want.attentions[kind].weights, atol=1e-6)
@@ -58,7 +59,7 @@ def test_the_parameters_are_those_of_a_model_made_with_the_seed(tiny, make_tiny,
 def test_whatever_the_run_was_its_tokens_and_masks_are_kept(tiny, options: Any):
     """Guards a run stopped by the limit, a written `<pad>`, padding that was kept, and an output of the end alone."""
     run = decode(tiny, "hello", **options)
-    fresh = untrained(tiny, run)
+    fresh = decode_untrained(tiny, run)
     assert (fresh.source_tokens, fresh.target_tokens) == (run.source_tokens, run.target_tokens)
     assert (fresh.edits, fresh.mistake) == (run.edits, run.mistake)
     for kind in KINDS:
@@ -69,4 +70,4 @@ def test_whatever_the_run_was_its_tokens_and_masks_are_kept(tiny, options: Any):
 @pytest.mark.parametrize("seed", [-1, True, 1.0, 2**64])
 def test_impossible_seeds(tiny, hello, seed):
     with pytest.raises(OptionError, match="seed="):
-        untrained(tiny, hello, seed=seed)
+        decode_untrained(tiny, hello, seed=seed)

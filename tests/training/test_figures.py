@@ -10,6 +10,7 @@ import pytest
 
 from tests.figures.sent import assert_no_markup, numbers, spec
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.query_rows import head_mass
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import Style, escape
@@ -43,7 +44,7 @@ def moments(make_trace: Callable[..., Trace]) -> list[TrainingSnapshot]:
 
 @pytest.mark.parametrize(("kind", "layer", "head"), [("encoder", 1, 3), ("decoder", 2, 1), ("cross", 0, 4)])
 def test_each_frame_has_its_moments_matrix_whole(moments: list[TrainingSnapshot], kind: Kind, layer: int, head: int) -> None:
-    figure = spec(figures.training_playback(moments, kind, layer, head, moment=2))
+    figure = spec(figures.training_playback(moments, map_address(kind, layer, head), moment=2))
     assert [frame["name"] for frame in figure["frames"]] == ["0", "1", "2", "3", "4"]
     assert (figure["layout"]["meta"]["steps"], figure["layout"]["meta"]["step"]) == (5, 2)
     for moment, frame in zip(moments, figure["frames"], strict=True):
@@ -61,7 +62,7 @@ def test_each_frame_has_its_moments_matrix_whole(moments: list[TrainingSnapshot]
 
 
 def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments: list[TrainingSnapshot]) -> None:
-    figure = spec(figures.training_playback(moments, "cross", 2, 1))
+    figure = spec(figures.training_playback(moments, "cross.3.2"))
     lines = [trace for trace in figure["data"] if trace.get("xaxis") == "x2"]
     grey, even, own, now = lines
     masses = [head_mass(moment.forced) for moment in moments]
@@ -127,9 +128,15 @@ def test_no_token_acts_as_markup_and_all_is_valid_plotly(moments: list[TrainingS
 
 
 def test_impossible_places_are_refused(moments: list[TrainingSnapshot]) -> None:
-    places: list[dict[str, Any]] = [{"moment": 5}, {"moment": -1}, {"position": 7}, {"layer": 3}, {"head": 5}, {"head": "mean"}]
+    places: list[dict[str, Any]] = [
+        {"moment": 5},
+        {"moment": -1},
+        {"position": 7},
+        {"head": "cross.4.1"},
+        {"head": "cross.1.mean"},
+    ]
     for wrong in places:
-        with pytest.raises(OptionError, match="not possible"):
+        with pytest.raises(OptionError, match=r"not possible|no head cross|shows one head"):
             figures.training_playback(moments, **wrong)
     with pytest.raises(OptionError, match="no moments"):
         figures.training_playback([])
@@ -159,7 +166,7 @@ def test_curves_hold_the_numbers_and_name_the_best_head():
 
 def test_a_filmstrip_holds_every_map_where_it_is_drawn(hello):
     moments = [("step 0: <b>", hello), ("step 5", hello), ("step 9: " + "x" * 90, hello)]
-    figure = figures.snapshot_maps(moments, "cross", 1, 2, per_row=2)
+    figure = figures.snapshot_maps(moments, "cross.2.3", per_row=2)
     drawn = np.asarray(figure.data[0].z)
     wanted = hello.cross.weights[1, 2]
     n_queries, n_keys = wanted.shape
@@ -174,7 +181,7 @@ def test_a_filmstrip_holds_every_map_where_it_is_drawn(hello):
 
 
 def test_a_filmstrip_draws_masked_cells_as_masked(hello):
-    figure = figures.snapshot_maps([("now", hello)], "decoder", 0, 0)
+    figure = figures.snapshot_maps([("now", hello)], "decoder.1.1")
     drawn, grey = (np.asarray(figure.data[i].z)[-len(hello.target_tokens) :] for i in (0, 1))
     masked = hello.decoder.mask
     assert np.array_equal(np.isnan(drawn), masked)

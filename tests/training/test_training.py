@@ -211,7 +211,7 @@ def leak() -> LoadedModel:
 
 
 def share_right(model: LoadedModel, mistake: str | None) -> float:
-    traces = tv.read_batch(model, TEXTS, [text[::-1] for text in TEXTS], mistake=mistake)
+    traces = tv.decode_forced(model, TEXTS, [text[::-1] for text in TEXTS], mistake=mistake)
     right = [
         step.candidates[0][0] == token
         for trace, text in zip(traces, TEXTS, strict=True)

@@ -16,6 +16,7 @@ from tests.needs import needs
 from tests.node import node
 from tests.viewer.test_second_map import plain
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.figures import page_templates
 from transformer_viz.figures.figure_data import typed
@@ -68,7 +69,8 @@ A, B, OTHER = run(3, 2, 3, 5, 7), run(4, 3, 2, 7, 2), run(5, 2, 3, 5, 7)
 @pytest.mark.parametrize(("a", "b"), [(A, B), (B, A), (A, OTHER), (broken(A), OTHER)])
 def test_a_difference_is_the_figures_own(a: Trace, b: Trace, kind: Kind) -> None:
     for place in ((0, 1), (1, "mean")):
-        wanted = drawn([one for one in spec(figures.difference(a, b, kind, *place))["data"] if one.get("xaxis") == "x3"])
+        figure = spec(figures.difference(a, b, map_address(kind, *place)))
+        wanted = drawn([one for one in figure["data"] if one.get("xaxis") == "x3"])
         made = filled(a, b, kind, place, place)
         got = drawn(made["data"])
         assert len(got) == len(wanted) >= 1
@@ -76,6 +78,6 @@ def test_a_difference_is_the_figures_own(a: Trace, b: Trace, kind: Kind) -> None
             if "z" in want:
                 np.testing.assert_allclose(np.array(have["z"], float), np.array(want["z"], float), atol=1e-6)
             assert {**have, "z": None} == {**want, "z": None}
-        sizes = np.abs(np.nan_to_num(compare(a, b).difference(kind, *place)))
+        sizes = np.abs(np.nan_to_num(compare(a, b).difference(map_address(kind, *place))))
         row, column = np.unravel_index(sizes.argmax(), sizes.shape)
         assert made["farthest"] == {"row": row, "column": column}

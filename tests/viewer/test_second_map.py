@@ -60,7 +60,7 @@ def test_a_second_map_is_the_figures_own(name: str, step: int) -> None:
         result = Attribution("gradient", "cross", values)
     else:
         result = cause(run, "decoder" if name == "decoder" else "cross")
-    drawn = second(spec(figures.player(run, result.kind, 0, 0, step, measure=result)))
+    drawn = second(spec(figures.player(run, f"{result.kind}.1.1", step, measure=result)))
     wanted = [
         {key: plain(numbers(value)) if key == "z" else value for key, value in one.items()}
         for one in drawn

@@ -14,6 +14,7 @@ from tests.conftest import build_model
 from tests.views.drawn import programs, said
 from tests.views.viewer import compared, difference, viewer
 from tests.views.widgets import link_of
+from transformer_viz.addresses import map_address
 from transformer_viz.checkpoints import load_snapshot, save_checkpoint
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.store import to_bytes
@@ -47,7 +48,7 @@ def same(at: AppTest, wanted: np.ndarray) -> None:
 def test_two_texts_and_swap_turns_the_sign(start, model):
     at = start("compare", **BOTH, b_snapshot="3", kind="cross", layer="1", head="2")
     a, b = tv.decode(model, "abc"), tv.decode(load_snapshot(model, 3), "abd")
-    there = tv.compare(a, b).difference("cross", 0, 1)
+    there = tv.compare(a, b).difference("cross.1.2")
     same(at, there)
     at.button(key="swap").click().run()
     same(at, -there)
@@ -66,7 +67,7 @@ def test_each_side_has_its_own_way_of_decoding(start, model):
     at = start("compare", **asked)
     a = tv.decode(load_snapshot(model, 8), "abc", strategy="beam", beam_size=3)
     b = tv.decode(model, "abd", strategy="sample", temperature=1.5, seed=0)
-    same(at, tv.compare(a, b).difference("decoder", 0, "mean"))
+    same(at, tv.compare(a, b).difference("decoder.1.mean"))
     assert "b_seed" not in link_of(at), "a default stays out"
     np.testing.assert_array_equal(difference(start("compare", **link_of(at))), difference(at))
 
@@ -75,7 +76,7 @@ def test_b_reads_what_a_writes_and_not_the_other_way_round_as_well(start, model)
     at = start("compare", **BOTH, b_snapshot="1", b_strategy="forced", kind="cross", layer="1", head="1")
     a = tv.decode(model, "abc")
     target = tuple(token for token in a.output_tokens if token != "<end>")
-    same(at, tv.compare(a, tv.decode(load_snapshot(model, 1), "abd", target=target)).difference("cross", 0, 0))
+    same(at, tv.compare(a, tv.decode(load_snapshot(model, 1), "abd", target=target)).difference("cross.1.1"))
     at.selectbox(key="a_strategy").set_value("forced").run()
     assert said(at).count("Each side reads what the other one writes") == 2
 
@@ -94,7 +95,7 @@ def test_models_of_different_size(start, model):
     at = start("compare", **{**BOTH, "b_checkpoint": "one-layer"}, kind="cross", layer="2", head="3")
     assert "A has 2 layers of 3 heads, B 1 layer of 2 heads." in said(at)
     one = tv.load_checkpoint(str(model.folder.parent / "one-layer"), device="cpu")
-    same(at, tv.compare(tv.decode(model, "abc"), tv.decode(one, "abd")).difference("cross", 1, 2, 0, 1))
+    same(at, tv.compare(tv.decode(model, "abc"), tv.decode(one, "abd")).difference("cross.2.3", "cross.1.2"))
     assert compared(at)["mosaics"]["cross"]["layout"]["meta"]["heads"] == 2
 
 
@@ -119,7 +120,7 @@ def test_opened_files_are_sides(start, model, run_code):
     at.selectbox(key="a_file").set_value("first").run()
     at.selectbox(key="b_file").set_value("other").run()
     kind, layer, head = (at.session_state[key] for key in ("kind", "layer", "head"))
-    laid = tv.compare(a, b).one_head(kind, layer, head)
+    laid = tv.compare(a, b).one_head(map_address(kind, layer, head))
     same(at, laid.difference)
     assert (link_of(at)["a_file"], link_of(at)["b_file"]) == ("first", "other")
     # The lines of Python name the files, and give the same difference.

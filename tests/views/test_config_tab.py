@@ -22,7 +22,7 @@ def test_a_pasted_configuration_is_drawn_and_linked(start):
     assert not at.error
     found = tv.masks(text, lengths=[6, 3], padding="right")
     assert all(group.title in said(at) for group in found.groups)
-    masked = int((found.of("decoder", 0).reasons[1] > 0).sum())
+    masked = int((found.of("decoder.1").reasons[1] > 0).sum())
     assert f"{found.groups[0].title}<br>{masked} of 36 cells" in titles(at)
 
 

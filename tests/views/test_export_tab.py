@@ -50,7 +50,7 @@ def test_the_table_has_the_weights_of_the_run(start, model, offered):
 def test_the_rows_of_the_focus(start, model, offered):
     """Of one head, or of all heads of a layer where their mean is in focus; of another run they have not been asked for."""
     at = export(start, "html", kind="decoder", layer="2", head="1").button(key="data-focus").click().run()
-    frame = tv.decode(model, "abc").to_frame("decoder", 1, 0)
+    frame = tv.decode(model, "abc").to_frame("decoder.2.1")
     assert offered["attention-focus.csv"].decode() == frame.to_csv(index=False)
     offered.clear()
     enter(at, "abcd")

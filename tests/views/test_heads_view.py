@@ -5,14 +5,14 @@ import json
 import pytest
 
 from tests.views.drawn import pictures, said
-from transformer_viz import decode, figures, untrained
+from transformer_viz import decode, decode_untrained, figures
 from transformer_viz.analysis import alignment
 
 
 def test_heads_are_graded_beside_both_baselines(start, model):
     at = start(text="abc", explore_tab="Heads")
     run = decode(model, "abc")
-    want = alignment(run, untrained(model, run))
+    want = alignment(run, decode_untrained(model, run))
     table = at.dataframe[0].value
     assert len(table) == len(want) == 3 * (1 + 2 + 2)
     for (_, row), grade in zip(table.iterrows(), want, strict=True):

@@ -15,7 +15,7 @@ from tests.conftest import build_model
 from tests.figures.sent import numbers
 from tests.views.drawn import chart_of, pictures, said
 from tests.views.widgets import link_of
-from transformer_viz import load_checkpoint, replay
+from transformer_viz import load_checkpoint, trace_training
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.tasks.reverse import Reverse
 
@@ -63,7 +63,7 @@ def test_the_film_has_the_moments_and_opens_at_the_last(start, snapshots):
 
 def test_the_small_maps_are_those_of_the_moment(start, snapshots):
     at = start("train", learned="true", text="abcde", moment="1")
-    moment = replay(load_checkpoint(str(snapshots), "cpu"), "abcde")[1]
+    moment = trace_training(load_checkpoint(str(snapshots), "cpu"), "abcde")[1]
     drawn, weights = chart_of(at, "mosaic-cross"), moment.forced.cross.weights
     canvas = numbers(drawn["data"][0]["z"])
     np.testing.assert_array_equal(canvas[: weights.shape[2], : weights.shape[3]], weights[0, 0])

@@ -1,4 +1,4 @@
-"""The tab Inside: its figures are those of `tv.inside`, one pass makes them, and what stands in the way is said."""
+"""The tab Inside: its figures are those of `tv.inspect_head`, one pass makes them, and what stands in the way is said."""
 
 import re
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.views.drawn import markups, said, text_of
 from tests.views.widgets import link_of
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.inside_head.numbers import shown_keys
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.store import to_bytes
@@ -85,7 +86,9 @@ def expected(inside: Inside) -> dict[str, Any]:
 @pytest.mark.parametrize(("kind", "layer", "head", "step"), [("cross", 2, 3, 4), ("decoder", 1, 1, 3), ("encoder", 1, 2, 1)])
 def test_every_number_is_that_of_the_run(start, model, kind, layer, head, step):
     at = start(**HERE, kind=kind, layer=str(layer), head=str(head), step=str(step))
-    inside = tv.inside(model, tv.decode(model, "hello"), kind, layer - 1, head - 1, 0 if kind == "encoder" else step - 1)
+    inside = tv.inspect_head(
+        model, tv.decode(model, "hello"), HeadAddress(kind, layer - 1, head - 1), 0 if kind == "encoder" else step - 1
+    )
     found, wanted = read(shown(at)), expected(inside)
     assert found.keys() == wanted.keys()
     for address, value in wanted.items():
@@ -112,13 +115,13 @@ def test_the_pinned_cell_is_explained_and_what_a_link_names(start, folder):
 
 def test_one_pass_a_row_and_none_while_the_tab_is_closed(start, own_folder, monkeypatch):
     passes: list[tuple[Any, ...]] = []
-    looked = runs.look_inside
+    looked = runs.inspect_head
 
     def counted(*args: Any) -> Inside:
         passes.append(args[2:])
         return looked(*args)
 
-    monkeypatch.setattr(runs, "look_inside", counted)
+    monkeypatch.setattr(runs, "inspect_head", counted)
     at = start(text="hello", step="3", explore_tab="Masks")
     assert not passes
     at.session_state["explore_tab"] = "Inside"
@@ -149,7 +152,7 @@ def test_a_file_shows_what_it_holds(start, model):
     at = start(None, opened(trace), **here, **place)
     assert not markups(at, "inside")
     assert "--inside cross.2.3:4" in at.code[-1].value
-    inside = tv.inside(model, trace, "cross", 1, 2, 3)
+    inside = tv.inspect_head(model, trace, "cross.2.3", 3)
     held = opened(trace.with_inside(inside))
     assert read(shown(start(None, held, **here, **place))).keys() == expected(inside).keys()
     at = start(None, held, **here, kind="decoder", layer="1", head="1", step="2")

@@ -15,7 +15,7 @@ from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.learn.lesson import LESSONS, find_lessons, read_lesson
 from transformer_viz.learn.links import PAGES as NAMES
 from transformer_viz.learn.links import Link
-from transformer_viz.training.replay import replay
+from transformer_viz.training.replay import trace_training
 from transformer_viz.views import glossary
 
 NO_LESSON_NEEDS = ("train_", "code", "a_file", "b_file")
@@ -178,7 +178,7 @@ def test_masks_ask_of_ones_own_sentences_and_of_each_change_anew(start, shipped)
 def test_train_asks_of_ones_own_text_at_the_moment_of_the_step(start, shipped):
     at = start("train", lesson="training.3")
     at.text_input(key="text").input("planet").run()
-    moment = next(one for one in replay(load_checkpoint("reverse-small", "cpu"), "planet") if one.step == 141)
+    moment = next(one for one in trace_training(load_checkpoint("reverse-small", "cpu"), "planet") if one.step == 141)
     assert "<code>planet</code>: " in said(at)
     (asked,) = (radio for radio in at.radio if str(radio.key).startswith("lesson-answer"))
     asked.set_value(asked.options.index(moment.written.output_tokens[2]))

@@ -16,7 +16,7 @@ from tests.views.drawn import chart_of, finished, pictures, press, said
 from tests.views.widgets import link_of
 from transformer_viz import compare, decode
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.mask_checks.effect import EffectInProgress, effect
+from transformer_viz.mask_checks.effect import EffectInProgress, measure_effect
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.cache import long_jobs
@@ -146,7 +146,7 @@ def test_a_click_elsewhere_loses_no_string_that_is_decoded(start, model, steps):
     finished(at)
     assert steps.taken == list(range(25, 501, 25)), "each batch once"
     steps.allowed.release(20)
-    found = effect(model, edits=["cross.2.1:zero"])
+    found = measure_effect(model, edits=["cross.2.1:zero"])
     assert found.changed > 0
     assert f"Over 500 fresh strings of all lengths, in padded batches: exact match **{found.exact_before:.3f}" in said(at)
     assert f"{percent_words(found.changed, 1)} of the outputs changed" in said(at)

@@ -38,7 +38,7 @@ def pair(a: str, b: str, text: str = TEXT, b_text: str = TEXT) -> dict[str, str]
 def test_the_same_text_through_a_model_and_its_edit(start, run):
     edit = "decoder.1.2:zero, decoder.1.1:3=1"
     at = start("compare", **pair(GPT2, GPT2), b_edits=edit, kind="decoder", layer="2", head="1")
-    there = tv.compare(run(GPT2, TEXT), run(GPT2, TEXT, edits=[edit])).difference("decoder", 1, 0)
+    there = tv.compare(run(GPT2, TEXT), run(GPT2, TEXT, edits=[edit])).difference("decoder.2.1")
     same(at, there)
     assert np.nanmax(np.abs(there)) > 0.01 and "2 edits" in sent(at)
     at.button(key="swap").click().run()
@@ -50,7 +50,7 @@ def test_edits_that_make_no_sense_are_said_below_their_side(start):
     at = start("compare", **pair(GPT2, GPT2), b_edits="decoder:3-<b>")
     assert "is not understood" in said(at)
     at.text_input(key="b_edits").set_value("cross:off").run()
-    assert "this model has no cross-attention" in said(at)
+    assert "this model has no cross attention" in said(at)
     at.text_input(key="b_edits").set_value("").run()
     assert not at.error
 
@@ -61,7 +61,7 @@ def test_two_kinds_of_models_are_compared_in_what_both_have(start, run, a, b, ki
     at = start("compare", **pair(a, b, b_text=b_text), layer="2", head="1")
     laid = tv.compare(run(a, TEXT), run(b, b_text))
     assert laid.kinds == (kind,) and not at.error
-    same(at, laid.difference(kind, 1, 0))
+    same(at, laid.difference(f"{kind}.2.1"))
     assert ("split the same text into different tokens" in said(at)) == (a != b)
 
 
@@ -69,7 +69,7 @@ def test_by_words_both_sides_are_pooled_and_so_do_the_lines(start, run, run_code
     texts = "Unrelated houses are", "The houses are smaller"
     at = start("compare", **pair(GPT2, GPT2, *texts), unit="words", kind="decoder", layer="2", head="1", code="true")
     a, b = (tv.by_words(run(GPT2, text)) for text in texts)
-    drawn, wanted = difference(at), tv.compare(a, b).difference("decoder", 1, 0)
+    drawn, wanted = difference(at), tv.compare(a, b).difference("decoder.2.1")
     # What one alone masks is drawn by itself.
     np.testing.assert_array_equal(drawn, np.where(np.isnan(drawn), np.nan, wanted))
     assert np.isfinite(drawn).sum() > len(a.target_tokens)
@@ -91,7 +91,7 @@ def test_by_words_the_frame_of_one_model_shifts_nothing(start, run):
     assert upon[2:4] == under[2:4] == ["house", "is"]
     assert (upon[4:], under[4:]) == (["</s>"], ["[SEP]"])
     assert "by their text" in said(at)
-    same(at, tv.compare(a, b).difference("encoder", 1, 0))
+    same(at, tv.compare(a, b).difference("encoder.2.1"))
     assert difference(at).shape == (len(upon), len(upon))
 
 

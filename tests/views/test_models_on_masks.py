@@ -8,7 +8,7 @@ from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.drawn import chart_of, finished, said
 from tests.views.test_masks_view import TABS, titles
-from transformer_viz import check_masks, decode, decode_batch, effect, load_model
+from transformer_viz import check_masks, decode, decode_batch, load_model, measure_effect
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.text_display import display_text
 from transformer_viz.vocabulary import PAD
@@ -85,7 +85,7 @@ def test_mistakes_are_made_in_our_own_models_alone(start):
 def test_a_change_is_tried_on_many_texts_of_the_persons_own(start, models):
     edit, many = "decoder:off", "The house is\nThe capital\nParis\nsmall"
     at = finished(start("masks", checkpoint=GPT2, sources=TEXTS, masks_tab=TABS[2], edits=edit, many=many, effect="true"))
-    found = effect(load_model(str(models / GPT2), "cpu"), texts=many.split("\n"), edits=[edit], max_length=8)
+    found = measure_effect(load_model(str(models / GPT2), "cpu"), texts=many.split("\n"), edits=[edit], max_length=8)
     assert found.changed > 0
     assert f"Of 4 texts, **{percent_words(found.changed, 1)}** come out differently" in said(at)
     at.text_area(key="many").set_value("").run()

@@ -95,7 +95,7 @@ def test_compare_lays_it_upon_its_edit_and_says_where_tokens_are_others(start, n
     edit, both = "decoder.1.1:3=1", {"checkpoint": "small", "text": "hello", "b_text": "hello", "kind": "decoder"}
     at = start("compare", **both, b_checkpoint="small", b_edits=edit)
     model = files.load(named)
-    there = compare(decode(model, "hello"), decode(model, "hello", edits=[edit])).difference("decoder", 0, 0)
+    there = compare(decode(model, "hello"), decode(model, "hello", edits=[edit])).difference("decoder.1.1")
     same(at, there)
     assert np.nanmax(np.abs(there)) > 0.01
     assert "different tokens" not in said(at)

@@ -14,7 +14,7 @@ from tests.tiny_models import BERT, GPT2
 from tests.views.drawn import Drawn, charts, markups, programs, said, text_of, token_words
 from tests.views.rooms import files
 from tests.views.widgets import link_of
-from transformer_viz.addresses import Place
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.attribution import patch as patches
 
 BOTH = {"text": "zzzzz", "checkpoint": "reverse", "b_text": "aaaaa", "b_checkpoint": "reverse"}
@@ -87,7 +87,7 @@ def test_a_link_opens_layers_and_one_place(start, model, pair):
     link = {**ASKED, "patch_by": "layer", "patch_place": "encoder.1:3"}
     at = start("compare", **link)
     same(at, tv.patch(model, *pair, by="layer"))
-    changed = tv.patched_run(model, *pair, Place("encoder", 0), 2)
+    changed = tv.patched_run(model, *pair, AttentionAddress("encoder", 0), 2)
     assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
     assert {name: link_of(at)[name] for name in ("patching", "patch_by", "patch_place")} == {
         "patching": "true", "patch_by": "layers of A", "patch_place": "encoder.1:3",
@@ -96,7 +96,7 @@ def test_a_link_opens_layers_and_one_place(start, model, pair):
     assert (frame["x0"], frame["y0"]) == (1.5, -0.5)
     # The box has every place, and another one is another run.
     at.selectbox(key="patch_place").set_value("cross.2:1").run()
-    changed = tv.patched_run(model, *pair, Place("cross", 1), 0)
+    changed = tv.patched_run(model, *pair, AttentionAddress("cross", 1), 0)
     assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
     # Heads have other places.
     at.segmented_control(key="patch_by").set_value("head").run()
@@ -147,5 +147,5 @@ def test_models_that_are_not_ours(start, models, monkeypatch):
     assert not at.error
     box = at.selectbox(key="patch_layers")
     assert box.options == [f"layer {number + 1}" for number in model.model.sizes.layers["decoder"]]
-    same(at, tv.patch(model, *runs, layers=[1]))
+    same(at, tv.patch(model, *runs, where="decoder.2"))
     assert link_of(at)["patch_layers"] == "layer 2"

@@ -73,13 +73,13 @@ def test_a_number_without_a_literal_is_refused(value):
 
 def test_lines_stand_in_the_order_of_what_they_need_and_each_once():
     trace = run(of := model(), "hello")
-    untrained = record(Value(), Call(tv.untrained, of, trace))
+    untrained = record(Value(), Call(tv.decode_untrained, of, trace))
     grades = record(Value(), Call(tv.analysis.alignment, trace, untrained))
     figure = record(Value(), Call(tv.figures.grades, grades, "mass", style=tv.figures.Style("dark")))
     assert lines(figure, Call("print({}.made_by)", run(model(), "hello"))) == [
         "checkpoint = tv.load_model('reverse')",
         "trace = tv.decode(checkpoint, 'hello')",
-        "untrained = tv.untrained(checkpoint, trace)",
+        "untrained = tv.decode_untrained(checkpoint, trace)",
         "grades = tv.analysis.alignment(trace, untrained=untrained)",
         "figure = tv.figures.grades(grades, style=tv.figures.Style(theme='dark'))",
         "figure.show()",
@@ -101,12 +101,12 @@ def test_a_name_is_given_again_where_nothing_needs_its_value_any_more():
 def test_figures_by_their_public_names_without_defaults_and_without_limits_of_the_page():
     trace = run(model(), "a", max_trace_bytes=10, beam_size=None, ban=())
     calls = [
-        Call(plain_figure(tv.figures.player), trace, "cross", 0, 0, 2, measure=None, style=tv.figures.Style()),
+        Call(plain_figure(tv.figures.player), trace, "cross.2.1", 2, measure=None, style=tv.figures.Style()),
         Call(plain_figure(tv.figures.mosaic), trace, "cross", (0, 1)),
     ]
     assert lines(*calls)[1:] == [
         "trace = tv.decode(checkpoint, 'a')",
-        "figure = tv.figures.player(trace, layer=0, step=2)",
+        "figure = tv.figures.player(trace, head='cross.2.1', step=2)",
         "figure.show()",
         "figure_2 = tv.figures.mosaic(trace, 'cross', focus=(0, 1))",
         "figure_2.show()",

@@ -139,7 +139,7 @@ def test_the_verdict(start, everything, run_code):
 def test_inside(start, everything, run_code):
     place = {"kind": "decoder", "layer": "1", "head": "2", "step": "3"}
     again = run_code(programs(start(**OPEN, text="hello", explore_tab="Inside", **place, explained="weight.2"))[0])
-    assert again["inside"].place == ("decoder", 0, 1, 2)
+    assert again["inside"].address == "decoder.1.2:3"
     assert "Explanation(address='weight.2'" in again["said"]
 
 

@@ -14,6 +14,7 @@ from tests.surveys.made import survey
 from tests.views.drawn import charts, drop, markups, pictures, said, table_of, text_of
 from tests.views.widgets import link_of
 from transformer_viz import app_folders, server_settings
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import compare_surveys, values
 from transformer_viz.surveys.result import Survey, TextValue
@@ -50,7 +51,7 @@ def test_it_opens_on_the_best_head_with_the_numbers_of_the_summary(start):
     hovers = np.ravel(heads.figure["data"][0]["text"])
     numbers = [float(hover.split("<b>")[2].split("<")[0]) for hover in hovers]
     assert numbers == [round(number, 3) for number in mass.ravel().tolist()]
-    place = MADE.place("cross", int(layer), int(head))
+    place = HeadAddress("cross", int(layer), int(head))
     row, known = MADE.at(place, "mass"), MADE.texts_of(place)
     assert row is not None and known is not None
     assert any(f"mean {row.mean:.3f}," in str(trace.get("name")) for trace in histogram.figure["data"])

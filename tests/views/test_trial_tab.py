@@ -1,4 +1,4 @@
-"""The tab On trial: its numbers are those of tv.verdict and its kin, its two halves are apart, nothing is made unasked."""
+"""The tab On trial: its numbers are those of tv.judge_attention and the like, its halves are apart, nothing is made unasked."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.tiny_models import BERT, GPT2
 from tests.views.drawn import charts, said, table_of
 from tests.views.viewer import enter
 from tests.views.widgets import link_of
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
 from transformer_viz.views.explore import on_trial
@@ -46,7 +46,7 @@ def test_the_table_is_the_verdict_by_word_and_by_position(start, copiers):
     trace = tv.decode(model, planted.TEXT)
     table = table_of(at, "map")
     for mode in ("word", "position"):
-        found = tv.verdict(model, trace, mode=mode)
+        found = tv.judge_attention(model, trace, mode=mode)
         tops = [*(each.top.value for each in found.maps), found.chance.value]
         np.testing.assert_array_equal(table[f"at the cause, {mode}"], tops)
         assert found.n_judged == 8
@@ -77,7 +77,7 @@ def test_the_two_halves_are_apart(start, copiers, name, stay):
     at = start(**HERE, checkpoint=name, **needed_of, trial_texts="abba\n\nhgfe\n")
     assert f"without this head {stay} of 2 right answers stay" in said(at)
     model = copiers(name)
-    found = tv.knock_out(model, [tv.decode(model, text) for text in ("abba", "hgfe")], heads=[HeadPlace("cross", 0, 0)])
+    found = tv.knock_out(model, [tv.decode(model, text) for text in ("abba", "hgfe")], heads=[HeadAddress("cross", 0, 0)])
     assert f"{found.heads[0].log_p.value:+.3f} nats".replace("-", "−").replace("−0.000", "0.000") in said(at)
     # The first half is there as soon as somebody has asked for it.
     at.segmented_control(key="question").set_value(QUESTIONS[0]).run()
@@ -146,7 +146,7 @@ def test_other_models_are_judged_or_refused_by_name(start):
     at = start(**{**HERE, "checkpoint": GPT2, "text": "The house"}, knock_out="true", question="Is it needed?")
     model = tv.load_model(GPT2, "cpu")
     assert model.tokenizer.unknown_id is None
-    found = tv.knock_out(model, [tv.decode(model, "The house")], heads=[HeadPlace("decoder", 0, 0)])
+    found = tv.knock_out(model, [tv.decode(model, "The house")], heads=[HeadAddress("decoder", 0, 0)])
     assert f"without this head the answer {'stays' if found.heads[0].exact.value else 'does not stay'}" in said(at)
     assert "1 text, what was written: " in said(at)
     at.segmented_control(key="question").set_value(QUESTIONS[0]).run()
@@ -154,5 +154,5 @@ def test_other_models_are_judged_or_refused_by_name(start):
     assert f"{GPT2} has no unknown token" in said(at)
     table = table_of(at, "map")
     assert "at the cause, word" not in table.columns
-    found = tv.verdict(model, tv.decode(model, "The house"), mode="position")
+    found = tv.judge_attention(model, tv.decode(model, "The house"), mode="position")
     np.testing.assert_array_equal(table["at the cause, position"][:4], [each.top.value for each in found.maps[:4]])

@@ -1,6 +1,6 @@
 """Functions from a Trace to a small result: grades, losses, differences, sentences. They need numpy and no torch."""
 
-from transformer_viz.addresses import HeadPlace, Place
+from transformer_viz.addresses import AttentionAddress, HeadAddress
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.loss import Losses, losses
@@ -11,16 +11,16 @@ from transformer_viz.inside_head.explanations import explain
 from transformer_viz.inside_head.rounding import Explanation, Term
 
 __all__ = [
+    "AttentionAddress",
     "Explanation",
     "Grades",
+    "HeadAddress",
     "HeadGrade",
-    "HeadPlace",
     "HeadRows",
     "Losses",
     "MaskPart",
     "Measure",
     "Measures",
-    "Place",
     "Softmax",
     "Term",
     "alignment",

@@ -1,6 +1,7 @@
 """The head that is taken to align a run: for each word that was written, the words that it comes from.
 
-`tv.alignment_heads` finds it. People write it `2.1`, or `2.1.reads` where a word is aligned in the row that reads it.
+`tv.alignment_heads` finds it. People write it `cross.2.1`, or `cross.2.1.reads` where a word is aligned in the row that reads
+it; links, where no other kind is meant, have `2.1`.
 """
 
 from dataclasses import dataclass
@@ -8,10 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.addresses import parse_head
+from transformer_viz.addresses import Grid, HeadAddress, find_head, parse_head
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import head_label
-from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 
 RowOf = Literal["writes", "reads"]
@@ -36,13 +36,13 @@ class AlignmentHead:
 
     @classmethod
     def read(cls, address: str) -> "AlignmentHead | None":
-        """A head read from what people write, from 1; None for anything else."""
+        """A head read from a link, from 1; None for anything else."""
         head = parse_head(address.removesuffix(".reads"))
         return None if head is None else AlignmentHead(*head, "reads" if address.endswith(".reads") else "writes")
 
     @property
     def address(self) -> str:
-        """The head as people write it, from 1."""
+        """The head in a link, from 1."""
         return f"{self.layer + 1}.{self.head + 1}" + (".reads" if self.row == "reads" else "")
 
     def __str__(self) -> str:
@@ -54,16 +54,21 @@ class AlignmentHead:
         return weights if self.row == "writes" else np.vstack([weights[1:], np.full_like(weights[:1], np.nan)])
 
 
-def aligner_of(trace: Trace, address: str) -> AlignmentHead:
-    """The head of a run that people mean.
+def aligner_of(trace: Trace, address: str | HeadAddress) -> AlignmentHead:
+    """The head of a run that is meant: an address such as `cross.2.1`, or `cross.2.1.reads`.
 
     Raises:
-        OptionError: the run has no such head.
+        OptionError: the run has no such head, or it wrote nothing.
     """
-    found, there = AlignmentHead.read(address), possible(trace)
-    if found is None or found not in there:
-        which = f"{there[0].address} to {there[-1].address}" if there else "none in this run"
-        raise OptionError(f"aligner {shorten(address)!r} is no head of cross-attention; possible is {which}")
+    if not (there := possible(trace)):
+        raise OptionError("aligner: this run has no cross-attention of written tokens, so no head aligns them")
+    row, text = ROWS[0], address
+    if isinstance(address, str) and address.endswith(".reads"):
+        row, text = ROWS[1], address.removesuffix(".reads")
+    grid: Grid = {"cross": trace.grid["cross"]}
+    place = find_head(text, grid, what="aligner")
+    found = AlignmentHead(place.layer, place.head, row)
+    assert found in there
     return found
 
 

@@ -37,7 +37,7 @@ class Row:
     kind: Kind | None = None
 
 
-def verdict(comparison: Comparison) -> Sentence:
+def summary(comparison: Comparison) -> Sentence:
     """What differs, and where attention differs most, with both weights."""
     texts, largest = _texts(comparison), comparison.largest
     if not comparison.kinds or largest is None:

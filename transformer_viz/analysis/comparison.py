@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress, HeadAddress, check_kind, find_map, map_address, read_map
 from transformer_viz.analysis.align import distances, first_difference, largest, signed_size
 from transformer_viz.analysis.word_pairs import Pair, by_position, by_text
 from transformer_viz.analysis.word_pooling import is_by_words
@@ -62,6 +63,11 @@ class LargestDifference:
     in_b: tuple[int, int] | None = None
 
     @property
+    def place(self) -> HeadAddress:
+        """The head."""
+        return HeadAddress(self.kind, self.layer, self.head)
+
+    @property
     def size(self) -> float:
         """Signed."""
         return signed_size(self.b, self.a)
@@ -91,8 +97,21 @@ def compare(a: Trace, b: Trace) -> "Comparison":
         a: the run from which is subtracted.
         b: the run that is subtracted; `compare(b, a)` has the same differences with the other sign.
 
+    Returns:
+        The comparison, whose methods take a kind or a head.
+
     Raises:
         OptionError: an argument is not a Trace.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> a, b = (tv.decode(model, text) for text in ("hello", "hells"))
+        >>> found = tv.compare(a, b)
+        >>> found.parted  # the first step at which the outputs differ, from 0
+        0
+        >>> found.difference("cross.1.1").shape  # (query, key)
+        (6, 7)
     """
     check_traces(a=a, b=b)
     return Comparison(a, b)
@@ -111,6 +130,11 @@ class Comparison:
 
     a: Trace
     b: Trace
+
+    def __repr__(self) -> str:
+        """One line."""
+        apart = "the outputs are equal" if self.parted is None else f"the outputs differ from step {self.parted + 1} on"
+        return f"<Comparison {', '.join(self.kinds) or 'nothing in common'}: {apart}>"
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -179,21 +203,37 @@ class Comparison:
         masked = [codes > 0 for codes in self.reasons(kind)]
         return align_arrays(*self.weights(kind), *masked, self.pairs(kind))
 
-    def one_head(
-        self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
-    ) -> AlignedMaps:
-        """One head of A beside one of B, (query, key); by default B's has the same layer and head."""
-        self._check(kind)
-        places = ((self.a, (layer, head)), (self.b, of_b(layer, head, b_layer, b_head)))
+    def heads(
+        self, head: str | AttentionAddress, other: str | AttentionAddress | None = None
+    ) -> tuple[tuple[Kind, int, Head], tuple[Kind, int, Head]]:
+        """The kind, the layer and the head of A, and those of B; numbers count from 0.
+
+        Raises:
+            OptionError: a run has no such head, or the two are of different kinds.
+        """
+        self._check(read_map(head)[0].kind)
+        in_a = find_map(head, self.a.grid, "A")
+        in_b = find_map(map_address(*in_a) if other is None else other, self.b.grid, "B")
+        if in_a[0] != in_b[0]:
+            raise OptionError(f"{head} and {other} are of different kinds of attention, which have no cells in common")
+        return in_a, in_b
+
+    def one_head(self, head: str | AttentionAddress, other: str | AttentionAddress | None = None) -> AlignedMaps:
+        """One head of A beside one of B, (query, key).
+
+        Args:
+            head: of A, such as `cross.2.3` or `cross.2.mean`.
+            other: of B; by default the same.
+        """
+        in_a, in_b = self.heads(head, other)
+        kind, places = in_a[0], ((self.a, in_a[1:]), (self.b, in_b[1:]))
         maps = [run.attentions[kind].head(*place) for run, place in places]
         masked = [run.attentions[kind].head_mask(*place) for run, place in places]
         return align_arrays(*maps, *masked, self.pairs(kind))
 
-    def difference(
-        self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
-    ) -> np.ndarray:
-        """A − B of one head, float32 (query, key); NaN where not both have the cell."""
-        return self.one_head(kind, layer, head, b_layer, b_head).difference
+    def difference(self, head: str | AttentionAddress, other: str | AttentionAddress | None = None) -> np.ndarray:
+        """A − B of one head, float32 (query, key); NaN where not both have the cell. The arguments are those of `one_head`."""
+        return self.one_head(head, other).difference
 
     def farthest(self, kind: Kind) -> LargestDifference | None:
         """The cell that differs most, of the layers and heads that both have; None where nothing differs."""
@@ -250,9 +290,7 @@ class Comparison:
         return () if a is None or b is None else tuple(layer for layer in a.layers if layer in b.layers)
 
     def _check(self, kind: Kind) -> None:
-        if kind not in KINDS:
-            raise OptionError(f"kind {kind!r} is not known; choose one of {join_names(KINDS)}")
-        if kind not in self.kinds:
+        if check_kind(kind) not in self.kinds:
             lacks = " and ".join(name for name, run in (("A", self.a), ("B", self.b)) if kind not in run.kinds)
             if not lacks:
                 numbers = [join_names(run.attentions[kind].layers) for run in (self.a, self.b)]
@@ -288,8 +326,3 @@ def _in_both(pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
     """The places in A and in B of the pairs that have both."""
     both = [(i, k) for i, k in pairs if i is not None and k is not None]
     return [i for i, _ in both], [k for _, k in both]
-
-
-def of_b(layer: int, head: Head, b_layer: int | None, b_head: Head | None) -> tuple[int, Head]:
-    """B's layer and head; None is the same as A's."""
-    return layer if b_layer is None else b_layer, head if b_head is None else b_head

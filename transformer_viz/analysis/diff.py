@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from transformer_viz.addresses import row_address
 from transformer_viz.analysis.align import common, distances, first_difference, largest, paired, signed_size
 from transformer_viz.analysis.comparison import check_traces, compare
 from transformer_viz.errors import OptionError, join_names
@@ -113,7 +112,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceDiff:
-    """What differs between two runs.
+    """The differences between two runs.
 
     Attributes:
         differences: in the order of the parts of a run; none when the runs are equal.
@@ -124,6 +123,10 @@ class TraceDiff:
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
     tolerance: float
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<TraceDiff {str(self).splitlines()[0]}>"
 
     @property
     def equal(self) -> bool:
@@ -179,8 +182,18 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
     Probabilities and candidates are compared as far as both runs have read the same tokens; attention and masks in the
     layers, heads, rows and columns that both have. Different shapes are reported, and are no error.
 
+    Returns:
+        The differences, none where the runs are equal.
+
     Raises:
         OptionError: an argument is not a Trace, or an impossible keyword.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> a, b = (tv.decode(model, text) for text in ("hello", "hells"))
+        >>> tv.diff(a, a).equal, tv.diff(a, b).equal
+        (True, False)
     """
     check_traces(before=before, after=after)
     finite_number("tolerance", tolerance, 0, 1e300)
@@ -237,7 +250,7 @@ class _Walk:
             self._compare("steps", a.fills, b.fills, "fills")
         for kind in KINDS:
             self._compare_attention(kind)
-        first, second = ({row_address(inside.place): inside for inside in run.insides} for run in (a, b))
+        first, second = ({inside.address: inside for inside in run.insides} for run in (a, b))
         self._compare("insides", first, second)
 
     def _add(self, what: What, where: Where, a: Any, b: Any, size: float | None = None, count: int = 1) -> None:

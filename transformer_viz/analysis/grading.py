@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from transformer_viz.addresses import Grid, HeadAddress, find_head
 from transformer_viz.analysis.head_names import ROLES, roles
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import MEASURES
@@ -83,22 +84,18 @@ class Grades(tuple[HeadGrade, ...]):
         """The heads of a kind, by layer and head."""
         return tuple(sorted((g for g in self if g.kind == kind), key=lambda g: (g.layer, g.head)))
 
-    def at(self, kind: Kind, layer: int, head: int) -> HeadGrade:
-        """One head; layer and head from 0.
+    def at(self, head: str | HeadAddress) -> HeadGrade:
+        """One head, such as `cross.2.3`.
 
         Raises:
             OptionError: there is no such head.
         """
-        for grade in self:
-            if (grade.kind, grade.layer, grade.head) == (kind, layer, head):
-                return grade
-        sizes = []
-        for name in self.kinds:
-            layers = sorted({grade.layer for grade in self.of(name)})
-            which = f"0 to {layers[-1]}" if len(layers) == layers[-1] + 1 else join_names(layers)
-            sizes.append(f"{name} has layers {which} with heads 0 to {max(grade.head for grade in self.of(name))}")
-        there = "; ".join(sizes) or "nothing was graded"
-        raise OptionError(f"there is no grade of {kind!r}, layer {layer!r}, head {head!r}; {there}")
+        grid: Grid = {
+            kind: (sorted({grade.layer for grade in self.of(kind)}), 1 + max(grade.head for grade in self.of(kind)))
+            for kind in self.kinds
+        }
+        place = find_head(head, grid, "what was graded")
+        return next(grade for grade in self if HeadAddress(grade.kind, grade.layer, grade.head) == place)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a head, ranked as here; baselines in columns `uniform_…` and `untrained_…`."""
@@ -122,7 +119,7 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
 
     Args:
         trace: the run. Without true keys `mass` and `hit_rate` are None.
-        untrained: the run of an untrained model over the same tokens, from `tv.untrained`.
+        untrained: the run of an untrained model over the same tokens, from `tv.decode_untrained`.
 
     Raises:
         OptionError: the two runs differ in tokens, layers or heads.
@@ -134,15 +131,15 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
             if shapes[0] != shapes[1]:
                 raise OptionError(
                     f"untrained: {kind} attention of the two runs has shapes {' and '.join(shapes)} (layer, head, query, key); "
-                    "give a run of the same tokens and sizes, as tv.untrained(checkpoint, trace) makes it"
+                    "give a run of the same tokens and sizes, as tv.decode_untrained(checkpoint, trace) makes it"
                 )
             if a is not None and b is not None and a.layers != b.layers:
-                words = f"the two runs keep different layers of {kind} attention; tv.untrained keeps the same"
+                words = f"the two runs keep different layers of {kind} attention; tv.decode_untrained keeps the same"
                 raise OptionError(f"untrained: {words}")
         # What was written may differ, since nobody looks at that.
         if (trace.source_tokens, trace.target_tokens) != (untrained.source_tokens, untrained.target_tokens):
             raise OptionError(
-                "untrained: the two runs read different tokens; tv.untrained(checkpoint, trace) makes one of the same"
+                "untrained: the two runs read different tokens; tv.decode_untrained(checkpoint, trace) makes one of the same"
             )
     return Grades(sorted((grade for kind in trace.kinds for grade in _of_kind(trace, untrained, kind)), key=_rank))
 

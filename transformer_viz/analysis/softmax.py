@@ -8,8 +8,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from transformer_viz.addresses import HeadAddress, find_head
 from transformer_viz.errors import OptionError, join_names
-from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 Fill = Literal["-inf", "-1e9", "re-zeroed"]
@@ -59,24 +59,22 @@ def softmax(scores: np.ndarray, masked: np.ndarray, fill: Fill = "-inf", precisi
     return Softmax(filled.astype(np.float32), weights.astype(np.float32))
 
 
-def head_softmax(
-    trace: Trace, kind: Kind, layer: int, head: int, fill: Fill = "-inf", precision: Precision = "float32"
-) -> Softmax:
+def head_softmax(trace: Trace, head: str | HeadAddress, fill: Fill = "-inf", precision: Precision = "float32") -> Softmax:
     """One head's softmax over its recorded scores, masked as in the run.
 
     Args:
         trace: a run with scores (`record=("weights", "scores")`).
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
-        head: from 0.
+        head: the head, such as `cross.2.3`.
         fill: as in `softmax`.
         precision: as in `softmax`.
 
     Raises:
         OptionError: the run has no scores of this kind, or no such head; an unknown fill or precision.
     """
-    attention = trace.attentions[kind]
-    return softmax(attention.head_scores(layer, head), attention.head_mask(layer, head), fill, precision)
+    place = find_head(head, trace.grid)
+    attention = trace.attentions[place.kind]
+    scores, masked = (of(place.layer, place.head) for of in (attention.head_scores, attention.head_mask))
+    return softmax(scores, masked, fill, precision)
 
 
 def empty_row(scores: np.ndarray, fill: Fill, precision: Precision) -> str:

@@ -111,8 +111,18 @@ def by_words(trace: Trace) -> Trace:
     Args:
         trace: a run by tokens.
 
+    Returns:
+        A Trace whose tokens are words.
+
     Raises:
         OptionError: the run is by words already.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("german", device="cpu")
+        >>> trace = tv.decode(model, "den Hund sieht der König")
+        >>> tv.by_words(trace).source_tokens
+        ('<start>', 'den', 'Hund', 'sieht', 'der', 'König', '<end>')
     """
     if is_by_words(trace):
         raise OptionError("This run is by words already.")

@@ -6,13 +6,12 @@ and mistakes of the run stay in force, and masked keys get no weight.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from transformer_viz.addresses import HeadPlace, parse
+from transformer_viz.addresses import AttentionAddress, HeadAddress, find
 from transformer_viz.attribution.knock_out import all_heads, uniform
 from transformer_viz.attribution.rerun import Run, replace_values
 from transformer_viz.attribution.result.counter_proof import CounterProof, MovedWeights
@@ -29,7 +28,12 @@ N_HALVINGS = 12
 
 
 def counter_proof(
-    model: LoadedModel, trace: Trace, *, scope: str, epsilon: float = EPSILON, on_progress: OnProgress | None = None
+    model: LoadedModel,
+    trace: Trace,
+    *,
+    scope: str | AttentionAddress,
+    epsilon: float = EPSILON,
+    on_progress: OnProgress | None = None,
 ) -> CounterProof:
     """Moves the weights of some heads as far away as possible without changing an output probability by more than `epsilon`.
 
@@ -40,9 +44,26 @@ def counter_proof(
         epsilon: the most by which an output probability may change in a pass over the run's tokens.
         on_progress: is called before each halving with the share that is done, from 0 to 1; what it raises ends the work.
 
+    Returns:
+        How far the weights were moved towards each target; `words` is a sentence.
+
     Raises:
         OptionError: an impossible argument, a run of another model, or one in which each step was a pass of its own.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> proof = tv.counter_proof(model, trace, scope="cross.1.1")
+        >>> proof.farthest.change <= proof.epsilon
+        True
+        >>> proof.of("cross.1.1").shape  # (query, key)
+        (6, 7)
+
+    References:
+        Jain & Wallace (2019), "Attention is not Explanation": https://arxiv.org/abs/1902.10186
+        Wiegreffe & Pinter (2019), "Attention is not not Explanation": https://arxiv.org/abs/1908.04626
     """
     heads = _heads(model, scope)
     if not 0 < epsilon < 1:
@@ -99,7 +120,7 @@ def counter_proof(
         distances = ((farthest.double() - weights.float()).abs().sum(-1)[..., rows] / 2).mean((1, 2, 3))
         columns = TARGETS, low.tolist(), farthest.cpu().numpy(), distances.tolist(), changes(farthest).tolist()
     return CounterProof(
-        scope=scope,
+        scope=str(scope),
         heads=heads,
         epsilon=epsilon,
         weights=weights.float().cpu().numpy(),
@@ -114,16 +135,9 @@ def scopes(model: LoadedModel) -> tuple[str, ...]:
     return (*map(str, heads), *layers, *model.model.sizes.kinds)
 
 
-def _heads(model: LoadedModel, scope: str) -> tuple[HeadPlace, ...]:
-    every = all_heads(model.model.sizes)
-    with suppress(OptionError):
-        named, row = parse(scope)
-        if row is None and (heads := tuple(filter(named.holds, every))):
-            return heads
-    raise OptionError(
-        f"{model.name} has no heads {scope[:40]!r}; a scope is a head such as {every[-1]}, a layer such as "
-        f"{str(every[-1]).rpartition('.')[0]}, or all heads of a kind, such as {every[-1].kind}"
-    )
+def _heads(model: LoadedModel, scope: str | AttentionAddress) -> tuple[HeadAddress, ...]:
+    sizes = model.model.sizes
+    return tuple(filter(find(scope, sizes.grid, model.name).holds, all_heads(sizes)))
 
 
 def _first(weights: Tensor, allowed: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transformer_viz.addresses import HeadPlace, Place
+from transformer_viz.addresses import AttentionAddress, HeadAddress, find_head
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.counter_proof import CounterProof
 from transformer_viz.attribution.result.knock_out import KnockOut
@@ -150,15 +150,14 @@ def knock_out(
 
 @plotly_figure
 def counter_proof(
-    trace: Trace, proofs: Sequence[CounterProof], layer: int, head: int, *, style: Style = Style()
+    trace: Trace, proofs: Sequence[CounterProof], head: str | HeadAddress, *, style: Style = Style()
 ) -> PlainFigure:
     """Draws the weights of one head beside those that were moved farthest, for each scope, on one scale from 0 to 1.
 
     Args:
         trace: the run, by tokens.
         proofs: from `tv.counter_proof`, one or two, whose scopes have this head.
-        layer: from 0.
-        head: from 0.
+        head: the head, such as `cross.2.3`.
         style: theme and size; the maps of a narrow figure stand below each other.
 
     Raises:
@@ -166,9 +165,9 @@ def counter_proof(
     """
     if not 1 <= len(proofs) <= 2:
         raise OptionError(f"{len(proofs)} counter-proofs cannot be drawn; 1 to 2 can, beside the map as it is")
-    kind, colours = proofs[0].heads[0].kind, style.colours
-    place, masked = HeadPlace(kind, layer, head), trace.attentions[kind].head_mask(layer, head)
-    maps = [(f"{head_label(layer, head)} as it is", proofs[0].of(place))]
+    place, colours = find_head(head, trace.grid), style.colours
+    kind, masked = place.kind, trace.attentions[place.kind].head_mask(place.layer, place.head)
+    maps = [(f"{head_label(place.layer, place.head)} as it is", proofs[0].of(place))]
     for proof in proofs:
         # Which heads were moved together, and how far.
         first, farthest = proof.heads[0], proof.farthest
@@ -200,7 +199,7 @@ def patching(
     a: Trace,
     b: Trace,
     kind: Kind,
-    place: tuple[Place, int] | None = None,
+    place: tuple[AttentionAddress, int] | None = None,
     *,
     limit: float | None = None,
     style: Style = Style(),
@@ -273,7 +272,7 @@ def strongest(found: Patching) -> float:
     return max(float(np.abs(effects).max(initial=0.0)) for effects in found.effects.values()) or 1.0
 
 
-def places_of(found: Patching, kind: Kind) -> list[Place]:
+def places_of(found: Patching, kind: Kind) -> list[AttentionAddress]:
     """The rows of the map: every head of every layer, or every layer."""
     n_heads = found.effects[kind].shape[1] if found.by == "head" else 0
-    return [Place(kind, layer, head) for layer in found.layers[kind] for head in (range(n_heads) or (None,))]
+    return [AttentionAddress(kind, layer, head) for layer in found.layers[kind] for head in (range(n_heads) or (None,))]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_viz.addresses import HeadPlace, Place
+from transformer_viz.addresses import AttentionAddress, HeadAddress, find
 from transformer_viz.analysis.comparison import check_traces
 from transformer_viz.attribution.rerun import Inputs, Run
 from transformer_viz.attribution.result.patching import PatchedRun, Patching, PatchingSize, parting
@@ -39,8 +39,7 @@ def patch(
     b: Trace,
     *,
     by: str = "head",
-    kind: Kind | None = None,
-    layers: Sequence[int] | None = None,
+    where: str | AttentionAddress | Sequence[str | AttentionAddress] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Patching:
     """Measures for each activation of A how far, patched into B alone, it makes B write what A wrote.
@@ -50,16 +49,33 @@ def patch(
         a: where the activations come from.
         b: where they are patched in.
         by: `head` patches each head's output at each query, `layer` what all heads of a layer add to each query.
-        kind: of attention; None = every kind that the model has.
-        layers: the layers' numbers, from 0; None = all.
+        where: a kind of attention (`cross`) or a layer of it (`cross.2`), or several of them; None = all that the model has.
         on_progress: is called with the share of the places that is done, from 0 to 1.
+
+    Returns:
+        The effect of each place: by kind float64 (layer, head, query), or (layer, query) by layer.
 
     Raises:
         OptionError: an impossible argument, more places than may be tried at once, runs whose rows do not correspond, or a
             model that has no such activation.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> a, b = (tv.decode(model, text) for text in ("hello world", "hellx world"))
+        >>> found = tv.patch(model, a, b, where="cross.1")
+        >>> found.effects["cross"].shape  # (layer, head, query)
+        (1, 4, 7)
+        >>> str(found.largest(1)[0].place)
+        'cross.1.1'
+
+    References:
+        Meng et al. (2022), "Locating and Editing Factual Associations in GPT": https://arxiv.org/abs/2202.05262
+        Zhang & Nanda (2023), "Towards Best Practices of Activation Patching in Language Models":
+            https://arxiv.org/abs/2309.16042
     """
-    size = extent(model, a, b, by=by, kind=kind, layers=layers)
+    size = extent(model, a, b, by=by, where=where)
     if size.n_places > size.most:
         raise OptionError(
             f"{size.n_places:,} places are too many for {model.name}, since {size.n_tokens} tokens are read again for each. "
@@ -91,24 +107,19 @@ def patch(
 
 
 def extent(
-    model: LoadedModel, a: Trace, b: Trace, *, by: str = "head", kind: Kind | None = None, layers: Sequence[int] | None = None
+    model: LoadedModel,
+    a: Trace,
+    b: Trace,
+    *,
+    by: str = "head",
+    where: str | AttentionAddress | Sequence[str | AttentionAddress] | None = None,
 ) -> PatchingSize:
     """How many places `patch` would try, and how many are possible; with the arguments and errors of `patch`."""
     check_traces(a=a, b=b)
     if by not in BY:
         raise OptionError(f"by={by!r} is not known; choose one of {join_names(BY)}")
     sizes = model.model.sizes
-    if kind is not None and kind not in sizes.kinds:
-        raise OptionError(f"kind {kind!r} is not possible for {model.name}; it has {join_names(sizes.kinds)}")
-    chosen = {each: tuple(sizes.layers[each]) for each in sizes.kinds if kind in (None, each)}
-    if layers is not None:
-        known = sorted(set().union(*chosen.values()))
-        if not layers or any(number not in known for number in layers):
-            raise OptionError(
-                f"layers={list(layers)} are not possible for {model.name}; it has {join_names(known)}, counted from 0"
-            )
-        chosen = {each: tuple(number for number in numbers if number in layers) for each, numbers in chosen.items()}
-        chosen = {each: numbers for each, numbers in chosen.items() if numbers}
+    chosen = _layers(model, sizes.kinds if where is None else where)
     n_rows = parting(a, b) + 1
     n_places = sum(
         len(numbers) * (sizes.heads[each] if by == "head" else 1) * (len(a.source_tokens) if each == "encoder" else n_rows)
@@ -118,7 +129,24 @@ def extent(
     return PatchingSize(n_places, n_tokens, chosen, max(1, int(MOST_WORK / (n_tokens * model.n_parameters))))
 
 
-def patched(model: LoadedModel, a: Trace, b: Trace, heads: Sequence[HeadPlace], query: int | None = None) -> np.ndarray:
+def _layers(
+    model: LoadedModel, where: str | AttentionAddress | Sequence[str | AttentionAddress]
+) -> dict[Kind, tuple[int, ...]]:
+    """The layers of each kind that are meant, in the order of the model."""
+    grid = model.model.sizes.grid
+    parts = [find(one, grid, model.name) for one in ([where] if isinstance(where, str | AttentionAddress) else where)]
+    if heads := [part for part in parts if part.head is not None]:
+        raise OptionError(f"{heads[0]} is one head, and all heads of a layer are patched, each alone; give a layer or a kind")
+    if not parts:
+        raise OptionError(f"where is empty; give a kind or a layer, as in cross.2, of {join_names(grid)}")
+    chosen = {
+        kind: tuple(n for n in numbers if any(part.kind == kind and part.layer in (None, n) for part in parts))
+        for kind, (numbers, _) in grid.items()
+    }
+    return {kind: numbers for kind, numbers in chosen.items() if numbers}
+
+
+def patched(model: LoadedModel, a: Trace, b: Trace, heads: Sequence[str | HeadAddress], query: int | None = None) -> np.ndarray:
     """Logits of B with the outputs of some heads of A, float64 (step, vocabulary), up to the step where the runs part.
 
     Args:
@@ -137,7 +165,13 @@ def patched(model: LoadedModel, a: Trace, b: Trace, heads: Sequence[HeadPlace], 
 
 
 def patched_run(
-    model: LoadedModel, a: Trace, b: Trace, place: Place, query: int, *, on_progress: OnProgress | None = None
+    model: LoadedModel,
+    a: Trace,
+    b: Trace,
+    place: str | AttentionAddress,
+    query: int,
+    *,
+    on_progress: OnProgress | None = None,
 ) -> PatchedRun:
     """Decodes B with one activation of A patched in, up to as many tokens as the longer run has.
 
@@ -148,14 +182,30 @@ def patched_run(
         model: the model that made both runs.
         a: where the activation comes from.
         b: where it is patched in.
-        place: a head, or a layer.
+        place: a head (`cross.2.3`) or a layer (`cross.2`).
         query: a row that both have, from 0.
         on_progress: is called with the share of the tokens that is written, from 0 to 1; the end may come earlier.
 
+    Returns:
+        What B writes with it, and how probable each token is.
+
     Raises:
         OptionError: as `patch`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> a, b = (tv.decode(model, text) for text in ("hello world", "hellx world"))
+        >>> run = tv.patched_run(model, a, b, "cross.1", query=6)
+        >>> run.tokens[:3], len(run.probabilities) == len(run.tokens)
+        (('d', 'l', 'r'), True)
+
+    References:
+        Zhang & Nanda (2023), "Towards Best Practices of Activation Patching in Language Models":
+            https://arxiv.org/abs/2309.16042
     """
     most = max(len(run.output_tokens) for run in (a, b))
+    place = find(place, model.model.sizes.grid, model.name)
     with devices.running(model):
         pair = _Pair.of(model, a, b, BY["layer" if place.head is None else "head"])
         tap, inputs = pair.tap_at([place], query), pair.inputs
@@ -242,17 +292,17 @@ class _Pair:
 
         return ReplaceTap(self.name, put)
 
-    def tap_at(self, places: Sequence[Place], query: int | None) -> Tap:
+    def tap_at(self, places: Sequence[str | AttentionAddress], query: int | None) -> Tap:
         """Patches heads, or layers, at one row or at all.
 
         Raises:
             OptionError: there is no such place, or the model has no activation there.
         """
-        sizes, chosen = self.b.model.model.sizes, dict[Site, Tensor]()
-        for place in places:
-            numbers = range(sizes.heads.get(place.kind, 0))
-            if place.layer not in sizes.layers.get(place.kind, ()) or place.head not in (None, *numbers):
-                raise OptionError(f"{self.b.model.name} has no {'layer' if place.head is None else 'head'} {place}")
+        model, chosen = self.b.model, dict[Site, Tensor]()
+        for given in places:
+            place = find(given, model.model.sizes.grid, model.name)
+            if place.layer is None:
+                raise OptionError(f"{place} is all layers of a kind; one is patched, as in {place}.1 or {place}.1.1")
             site = self.check(Site(place.kind, place.layer))
             kept = self.activations[site]
             if query is not None and not 0 <= query < kept.shape[-2]:

@@ -35,13 +35,17 @@ MOST_BETWEEN_REPORTS = 2**34
 _SAME = 0.02
 """Nats by which the log-probabilities of one run may differ between two machines or precisions."""
 
+Score = Callable[[Tensor, Tensor], Tensor]
+"""From log-probabilities, float64 (batch, step, vocabulary), and the ids that were written, (step,), to the number of each step
+that is explained, (batch, step)."""
+
 TapOf = Callable[[slice], Tap | None]
 """From a slice of a batch's texts to the tap that changes their attention, or None."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a batch reads; ids are (batch, source) and (batch, step), and True is padding."""
+    """The inputs of a batch; ids are (batch, source) and (batch, step), and True is padding."""
 
     source: Tensor
     source_padding: Tensor
@@ -83,6 +87,7 @@ class Run:
         edits: in force.
         mistake: in force.
         on_progress: is called before each part of a batch with the share of it that is read.
+        score: the number of a step that is explained; None is the log-probability of what was written.
     """
 
     model: LoadedModel
@@ -92,6 +97,7 @@ class Run:
     edits: tuple[Edit, ...]
     mistake: Mistake | None
     on_progress: OnProgress | None = None
+    score: Score | None = None
 
     @classmethod
     def of(cls, model: LoadedModel, trace: Trace, on_progress: OnProgress | None = None) -> "Run":
@@ -149,11 +155,11 @@ class Run:
 
     @cached_property
     def log_p(self) -> Tensor:
-        """float64 (step,): the log-probability of what was written, as the run was."""
+        """float64 (step,): the log-probability of what was written, or the score, as the run was."""
         return self.log_p_of(self.inputs)[0]
 
     def log_p_of(self, inputs: Inputs, rows: Tensor | None = None, tap_of: TapOf | None = None) -> Tensor:
-        """float64 (batch, step): the log-probability of what the run wrote, after what a batch read.
+        """float64 (batch, step): the log-probability of what the run wrote, or the score, after what a batch read.
 
         Args:
             inputs: the texts.
@@ -165,6 +171,10 @@ class Run:
         for part, logits in self.passes(inputs, tap_of):
             at = rows[part]
             row = at.clamp_min(0)
+            if self.score is not None:
+                of_rows = logits.gather(1, row[..., None].expand(-1, -1, logits.shape[-1])).log_softmax(-1)
+                parts.append(self.score(of_rows, self.written).masked_fill(at < 0, torch.nan).cpu())
+                continue
             chosen = logits[torch.arange(len(at), device=at.device)[:, None], row, self.written]
             log_p = chosen - logits.logsumexp(-1).gather(1, row)
             parts.append(log_p.masked_fill(at < 0, torch.nan).cpu())

@@ -1,5 +1,6 @@
-"""`verdict` occludes tokens of runs to find the cause, and compares it with the maps of the runs; `faithfulness` reads the runs
-again without the keys that a map puts first, and with these alone.
+"""`judge_attention` occludes tokens of runs to find the cause, and compares it with the maps of the runs.
+
+`faithfulness` reads the runs again without the keys that a map puts first, and with these alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import torch
 
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.intervals import Mean, mean_over_texts
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
@@ -21,6 +23,7 @@ from transformer_viz.attribution.result.verdict import (
     content_keys,
     first_keys,
     judged_steps,
+    map_label,
     maps_of,
 )
 from transformer_viz.errors import OptionError
@@ -33,7 +36,7 @@ from transformer_viz.tracing.progress import OnProgress, part_of
 CAUSE = "occlusion"
 
 
-def verdict(
+def judge_attention(
     model: LoadedModel,
     traces: Trace | Sequence[Trace],
     *,
@@ -54,8 +57,25 @@ def verdict(
         seed: of the resampling.
         on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 
+    Returns:
+        How often each map points at the cause, beside chance: `at("cross.2.3")`, and a table by `print`.
+
     Raises:
         OptionError: no runs, or as `tv.attribute`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> found = tv.judge_attention(model, trace, methods=["rollout"])
+        >>> found.n_judged  # steps
+        6
+        >>> found.at("cross.2.2").top.value > found.chance.value
+        True
+
+    References:
+        Jain & Wallace (2019), "Attention is not Explanation": https://arxiv.org/abs/1902.10186
+        Wiegreffe & Pinter (2019), "Attention is not not Explanation": https://arxiv.org/abs/1908.04626
     """
     runs, others = list_runs(traces), [name for name in (METHODS if methods is None else methods) if name != CAUSE]
     missing: dict[str, str] = {}
@@ -76,7 +96,7 @@ def judge_run(
     kind: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Verdict:
-    """The verdict of one run, with the arguments of `verdict`; measures that the model does not allow go into `missing`."""
+    """Judges one run, with the arguments of `judge_attention`; measures that the model does not allow go into `missing`."""
     of_cause = part_of(on_progress, 0, 1 + len(methods))
     of_cause(0)
     cause = attribute(model, trace, CAUSE, mode=mode, kind=kind, on_progress=of_cause)
@@ -121,7 +141,7 @@ N_RANDOM = 5
 def faithfulness(
     model: LoadedModel,
     traces: Trace | Sequence[Trace],
-    maps: Sequence[str],
+    maps: Sequence[str | HeadAddress],
     *,
     mode: str = "word",
     kind: str | None = None,
@@ -133,7 +153,8 @@ def faithfulness(
     Args:
         model: the model that made the runs.
         traces: one run, or several.
-        maps: by their names in `tv.verdict`, such as `L2 H1`, `L1 mean` or `rollout`.
+        maps: heads (`cross.2.1`), all heads of a layer (`cross.1.mean`), or measures (`rollout`); of a measure with heads
+            `value_weighted cross.2.1`.
         mode: how tokens are occluded, as in `tv.attribute`.
         kind: whose keys, as in `tv.attribute`.
         seed: of the random ranking, and of the resampling.
@@ -144,15 +165,31 @@ def faithfulness(
 
     Raises:
         OptionError: an unknown map, or as `tv.attribute`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> *_, cause, chance = tv.faithfulness(model, trace, ["cross.2.2", "cross.1.mean"])
+        >>> cause.name, chance.name
+        ('occlusion', 'random')
+
+    References:
+        DeYoung et al. (2020), "ERASER: A Benchmark to Evaluate Rationalized NLP Models":
+            https://arxiv.org/abs/1911.03429
     """
     runs, curves = list_runs(traces), []
-    methods = [method for method in METHODS if method != CAUSE and any(name.split(" ")[0] == method for name in maps)]
+    methods = [method for method in METHODS if method != CAUSE and any(str(name).split(" ")[0] == method for name in maps)]
     for n_done, trace in enumerate(runs):
         cause = attribute(model, trace, CAUSE, mode=mode, kind=kind)
         all_maps = maps_of(trace, cause.kind, other_attributions(model, trace, cause, methods))
-        if unknown := [name for name in maps if name not in all_maps]:
-            raise OptionError(f"there is no map {unknown[0]!r}; L1 H1, L1 mean or rollout are such names")
-        rankings = {name: all_maps[name] for name in maps} | {CAUSE: cause.values}
+        labels = [map_label(name, cause.kind) for name in maps]
+        if unknown := [label for label in labels if label not in all_maps]:
+            raise OptionError(
+                f"there is no map {unknown[0]!r}; write a head as {cause.kind}.1.1, all heads of a layer as "
+                f"{cause.kind}.1.mean, and a measure as rollout"
+            )
+        rankings = {label: all_maps[label] for label in labels} | {CAUSE: cause.values}
         curves.append(_curves(model, trace, cause, rankings, seed, part_of(on_progress, n_done, len(runs))))
 
     def means(name: str, side: int) -> tuple[Mean, ...]:

@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from transformer_viz.addresses import check_kind, range_words
 from transformer_viz.commands._options import Settings, flag_of
 from transformer_viz.commands._shared import Edits, Mistake, ModelChoice, read_text
-from transformer_viz.errors import OptionError, join_names
+from transformer_viz.errors import OptionError
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.schema import Choice, Range, read_number
 from transformer_viz.terms import KINDS, Kind
@@ -21,9 +22,7 @@ _OF_MODELS = ("chat", "no_generation", "no_shortlist", "source_language", "targe
 
 
 def _read_kinds(text: str) -> list[Kind]:
-    names = [name.strip() for name in text.split(",")]
-    if unknown := [name for name in names if name not in KINDS]:
-        raise OptionError(f"{unknown[0][:40]!r} is not known; choose from {join_names(KINDS)}")
+    names = [check_kind(name.strip()) for name in text.split(",")]
     return [kind for kind in KINDS if kind in names]
 
 
@@ -53,10 +52,8 @@ class RecordingOptions:
             # A kind that the model does not have is refused by name.
             for kind, numbers in ((kind, there.get(kind)) for kind in self.kinds or there):
                 if numbers is not None and (lacking := [number for number in self.layers if number not in numbers]):
-                    is_row = tuple(numbers) == tuple(range(len(numbers)))
-                    which = f"1 to {len(numbers)}" if is_row else join_names(number + 1 for number in numbers)
                     raise OptionError(
-                        f"--layers {max(lacking) + 1} is not possible; {kind} attention has layers {which}. "
+                        f"--layers {max(lacking) + 1} is not possible; {kind} attention has layers {range_words(numbers)}. "
                         "--kinds chooses the kinds that have the layer."
                     )
         return {name: value for name, value in vars(self).items() if value is not None}

@@ -4,19 +4,12 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from transformer_viz.addresses import parse_head
 from transformer_viz.commands._options import Option
 from transformer_viz.commands._shared import SEED, Json, ModelChoice, existing_file, print_result, terminal_text
 from transformer_viz.errors import FileError, InputError, OptionError
 from transformer_viz.schema import Range
 
 _LARGEST_FILE = 10_000_000
-
-
-def _read_head(text: str) -> tuple[int, int]:
-    if (head := parse_head(text)) is None:
-        raise OptionError(f"{text[:40]!r} is no head; write it as 'L2 H1', both from 1")
-    return head
 
 
 def run(
@@ -33,9 +26,7 @@ def run(
         "a file with word alignments, one line a text, as in 0-0 1-2; each punctuation mark is a word",
         existing_file,
     ] = None,
-    reference: Annotated[
-        tuple[int, int] | None, "compare all heads with this one, as in 'L2 H1' (the best)", _read_head
-    ] = None,
+    reference: Annotated[str | None, "compare all heads with this one, as in cross.2.1 (the best)"] = None,
     no_effect: Annotated[bool, "do not measure what is lost without a head, which takes most of the time"] = False,
     samples: Annotated[int, "without --texts: how many texts to draw", Range(1, 1000)] = 40,
     seed: Annotated[int, "draw other texts", SEED] = 0,

@@ -78,7 +78,7 @@ def _lines(trace: "Trace") -> "Iterator[str]":
             )
     if remark := trace.made_by.get("remark"):
         yield f"note: {remark}"
-    yield "; ".join(filter(None, (verdict(trace), f"{trace.made_by['checkpoint']} on {trace.made_by['device']}")))
+    yield "; ".join(filter(None, (answer_line(trace), f"{trace.made_by['checkpoint']} on {trace.made_by['device']}")))
 
 
 def other_tokens(step: "Step") -> str:
@@ -90,7 +90,7 @@ def _tokens(candidates: "Sequence[Candidate]") -> str:
     return "  ".join(f"{display_text(token)} {probability:.4f}" for token, probability in candidates)
 
 
-def verdict(trace: "Trace") -> str:
+def answer_line(trace: "Trace") -> str:
     """Whether the answer is right, and whether it was cut off."""
     from transformer_viz.analysis.correctness import answer_words
 

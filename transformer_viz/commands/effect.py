@@ -23,10 +23,10 @@ def run(
         raise OptionError("nothing is changed; give --edits or --mistake")
     model.check(text or ())
 
-    from transformer_viz.mask_checks.effect import effect
+    from transformer_viz.mask_checks.effect import measure_effect
 
     loaded = model.load()
-    result = effect(loaded, text, edits=[edits], mistake=mistake, samples=samples, seed=seed, max_length=max_length)
+    result = measure_effect(loaded, text, edits=[edits], mistake=mistake, samples=samples, seed=seed, max_length=max_length)
     if json:
         print_json({"checkpoint": loaded.name, "edits": edits, "mistake": mistake, **asdict(result)})
         return

@@ -27,7 +27,7 @@ def run(
     """Measure a checkpoint on texts that training did not see: exact match, and attention on the right token."""
     from transformer_viz.checkpoints import load_checkpoint, task_of
 
-    task_of(checkpoint).check_samples(samples, "--samples ")
+    task_of(checkpoint).check_samples(samples, "--samples")
 
     from transformer_viz.evaluation.evaluate import MOST_SAMPLES, accuracy_by_length, evaluate, lengths_beyond
     from transformer_viz.model import devices

@@ -2,11 +2,10 @@
 
 from typing import Annotated, Any
 
-from transformer_viz.commands._decoding import DecodingOptions, read_layers
+from transformer_viz.commands._decoding import DecodingOptions
 from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import Choice
-from transformer_viz.terms import Kind
 from transformer_viz.text_display import display_text
 from transformer_viz.text_table import text_table
 
@@ -20,9 +19,8 @@ def run(
     model: ModelChoice,
     decoding: DecodingOptions,
     by: Annotated[str, "put in one head, or all heads of a layer", Choice(("head", "layer"))] = "head",
-    kind: Annotated[Kind | None, "kind of attention (all)"] = None,
-    layers: Annotated[
-        list[int] | None, "layers to try, from 1, as in 20,24 (all, if that is not too much)", read_layers
+    where: Annotated[
+        list[str] | None, "a kind of attention, or a layer as in cross.20; may be repeated (all, if that is not too much)"
     ] = None,
     json: Json = False,
 ) -> None:
@@ -34,7 +32,7 @@ def run(
 
     loaded = decoding.load(model)
     a, b = (decoding.decode(loaded, one) for one in (text, other))
-    what: dict[str, Any] = {"by": by, "kind": kind, "layers": layers}
+    what: dict[str, Any] = {"by": by, "where": where}
     if not json:
         size = extent(loaded, a, b, **what)
         places = count_words(size.n_places, "place")

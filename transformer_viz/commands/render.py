@@ -1,18 +1,14 @@
 """The command `render`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
 from transformer_viz.commands._shared import Force, NoLimits, lifted_by_flag, load_trace, terminal_text
-from transformer_viz.errors import OptionError, join_names
+from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import bytes_words
-from transformer_viz.schema import Range, read_number
-from transformer_viz.terms import Kind
-
-if TYPE_CHECKING:
-    from transformer_viz.trace.trace import Trace
+from transformer_viz.schema import Range
 
 _ENDINGS = ("html", "png", "svg", "pdf", "gif", "csv", "parquet")
 _TABLES = ("csv", "parquet")
@@ -20,18 +16,14 @@ _NUMBER, _SIZE = Range(1, 100_000), Range(50, 8000)
 _SECONDS = Range(0.05, 60)
 
 
-def _read_head(text: str) -> int | str:
-    return text if text in ("mean", "max") else read_number(int, _NUMBER, text)
-
-
 def run(
     file: Annotated[Path, "a trace file, as the command `trace` writes it"],
     output: Annotated[Path, f"where to write: a name in .{', .'.join(_ENDINGS)}", Option("-o")],
     what: Annotated[str | None, "which figure: player, attention, mosaic, masks, search (player)"] = None,
     inside: Annotated[bool, "make a page of the numbers inside the heads that `trace --inside` saved"] = False,
-    kind: Annotated[Kind | None, "kind of attention (cross, if the run has it)"] = None,
-    layer: Annotated[int | None, "layer, from 1 (the best head's)", _NUMBER] = None,
-    head: Annotated[int | str | None, "head, from 1, or mean or max over all heads (the best)", _read_head] = None,
+    head: Annotated[
+        str | None, "a head (cross.2.3), all heads of a layer (cross.2.mean, cross.2.max), or a kind (cross) (the best head)"
+    ] = None,
     step: Annotated[int | None, "for a player: the step, from 1 (the last one)", _NUMBER] = None,
     theme: Annotated[Literal["auto", "light", "dark"], "auto, for pages only, follows the reader's system"] | None = None,
     large: Annotated[bool, "bigger letters, for a projector"] = False,
@@ -42,7 +34,7 @@ def run(
     ]
     | None = None,
     words: Annotated[bool, "join pieces of words: sum over keys, mean over queries"] = False,
-    aligner: Annotated[str | None, "for a page: the head that aligns words, as in 2.1; `align-heads` finds it"] = None,
+    aligner: Annotated[str | None, "for a page: the head that aligns words, as in cross.2.1; `align-heads` finds it"] = None,
     width: Annotated[int | None, "for a picture: width in pixels (1200, of a GIF 800)", _SIZE] = None,
     height: Annotated[int | None, "for a picture: height in pixels (as needed)", _SIZE] = None,
     shape: Annotated[Literal["wide", "square"] | None, "for a GIF: 16 to 9, or as high as wide (wide)"] = None,
@@ -70,7 +62,7 @@ def run(
     ending = output.suffix.lower().removeprefix(".")
     if ending not in _ENDINGS:
         raise OptionError(f"{output.name} does not end in .{', .'.join(_ENDINGS)}; the ending says what to make.")
-    place = {"kind": kind, "layer": layer, "head": head, "step": step}
+    place = {"head": head, "step": step}
     looks = {"hide_answer": hide_answer, "colours": colours, "aligner": aligner}
     drawn = {"what": what, **place, "theme": theme, "large": large, **looks}
     size = {"width": width, "height": height, "scale": scale}
@@ -107,18 +99,17 @@ def run(
     if ending == "gif":
         from transformer_viz.export.moving import gif
 
-        _check_place(trace, kind, layer, head, None)
-        place = {"kind": kind, "layer": layer, "head": head}
-        options: dict[str, Any] = {name: value - 1 if isinstance(value, int) else value for name, value in place.items()}
-        options |= {name: value for name, value in {**moving, "theme": theme, "width": width}.items() if value is not None}
+        given = {"head": head, **moving, "theme": theme, "width": width}
+        options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         saving.write(output, gif(trace, **options))
         _print_size(output)
         return
     options = {}
     if ending not in _TABLES:
-        _check_place(trace, **place)
-        options = {name: value - 1 if isinstance(value, int) else value for name, value in place.items()}
-        options |= {**size, "aligner": aligner}
+        n_steps = max(1, trace.n_steps)
+        if step is not None and step > n_steps:
+            raise OptionError(f"--step {step} is not possible; this run has 1 to {n_steps}")
+        options = {"head": head, "step": None if step is None else step - 1, **size, "aligner": aligner}
         options = {name: value for name, value in options.items() if value is not None}
         options |= {"theme": theme or "auto", "large": large, "with_answer": not hide_answer, "colours": colours or "fixed"}
     if ending == "html":
@@ -137,20 +128,6 @@ def run(
         if not beside.exists():
             saving.write(beside, plotly.read_bytes())
             _print_size(beside)
-
-
-def _check_place(trace: "Trace", kind: Any, layer: int | None, head: int | str | None, step: int | None) -> None:
-    """The figures' own messages count from 0."""
-    kind = kind or ("cross" if "cross" in trace.kinds or not trace.kinds else trace.kinds[-1])
-    if kind not in trace.kinds:
-        raise OptionError(f"--kind {kind}: this run has no {kind} attention; it has {join_names(trace.kinds)}")
-    n_heads, numbers = trace.attentions[kind].n_heads, [number + 1 for number in trace.attentions[kind].layers]
-    if layer is not None and layer not in numbers:
-        which = f"1 to {numbers[-1]}" if len(numbers) == numbers[-1] else join_names(numbers)
-        raise OptionError(f"--layer {layer} is not possible; this run's {kind} attention has {which}")
-    for name, number, most, more in (("head", head, n_heads, ", mean or max"), ("step", step, max(1, trace.n_steps), "")):
-        if isinstance(number, int) and number > most:
-            raise OptionError(f"--{name} {number} is not possible; this run's {kind} attention has 1 to {most}{more}")
 
 
 def _print_size(path: Path) -> None:

@@ -78,7 +78,7 @@ def run(
     SurveyOptions(by=by)
     task = model.check()
     if held_out is not None and task is not None:
-        task.check_samples(held_out, "--held-out ")
+        task.check_samples(held_out, "--held-out")
 
     from tqdm import tqdm
 

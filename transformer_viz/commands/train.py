@@ -115,7 +115,7 @@ def run(
     chosen = recipe.make()
     task = tasks.make_task(chosen.task, chosen.task_options)
     model_config(chosen, task)
-    task.check_samples(samples, "--samples ")
+    task.check_samples(samples, "--samples")
     folder = output or app_folders.trained() / f"{chosen.task}-{chosen.variant}-{chosen.seed}"
     # Found before training, not after.
     there = next(parent for parent in folder.absolute().parents if parent.exists())

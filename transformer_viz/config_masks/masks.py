@@ -56,10 +56,23 @@ def masks(
         token_types: for a model of pictures: of each token what its processor gives as `token_type_ids` or
             `mm_token_type_ids`, for a text without padding.
 
+    Returns:
+        The mask of each layer: `of("decoder.1")`, and groups of layers with one mask.
+
     Raises:
         ModelError: there is no such configuration, or its masks cannot be read without the weights.
         OptionError: an impossible option.
         InputError: a text that cannot be read.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> sizes = {"num_hidden_layers": 6, "sliding_window": 4, "hidden_size": 64, "vocab_size": 100}
+        >>> config = {"model_type": "gemma3_text", **sizes}
+        >>> found = tv.masks(config, lengths=[8, 5])
+        >>> [group.title for group in found.groups]
+        ['decoder, layers 1 to 5: causal, a window of 4', 'decoder, layer 6: causal']
+        >>> found.of("decoder.1").masked.shape  # (text, query, key)
+        (2, 8, 8)
     """
     name, read, folder = read_configuration(config)
     with quiet_transformers(), model_errors(name):

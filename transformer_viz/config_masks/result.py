@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.analysis.mask_parts import MaskPart
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import REASON_WORDS, Kind, Reason
 from transformer_viz.text_display import display_token, shorten
@@ -93,7 +94,7 @@ class ConfigMasks:
 
     @cached_property
     def groups(self) -> tuple[MaskGroup, ...]:
-        """Which layers have which mask."""
+        """Groups of layers that have one mask."""
         found: dict[tuple[Kind, str, bytes], list[LayerMask]] = {}
         for one in self.layers:
             found.setdefault((one.kind, one.pattern, one.reasons.tobytes()), []).append(one)
@@ -102,18 +103,18 @@ class ConfigMasks:
             for (kind, pattern, _), same in found.items()
         )
 
-    def of(self, kind: Kind, layer: int) -> LayerMask:
-        """The mask of one layer, from 0.
+    def of(self, layer: str | AttentionAddress) -> LayerMask:
+        """The mask of one layer, such as `decoder.1`.
 
         Raises:
             OptionError: it has no such attention.
         """
+        place = AttentionAddress.read(layer)
         for one in self.layers:
-            if (one.kind, one.layer) == (kind, layer):
+            if AttentionAddress(one.kind, one.layer) == place:
                 return one
-        numbers = ", ".join(str(one.layer) for one in self.layers if one.kind == kind)
-        has = f"layers {numbers}" if numbers else "no such attention"
-        raise OptionError(f"there is no {kind} attention in layer {layer}; of this kind it has {has}")
+        has = join_names(AttentionAddress(one.kind, one.layer) for one in self.layers)
+        raise OptionError(f"this model has no layer {place}; there are {has}")
 
     def parts(self, text: int = 0) -> tuple[MaskPart, ...]:
         """The masks of one text, one for each group of layers, to be drawn with `figures.mask_grid`."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress, HeadAddress, find_map, map_address
 from transformer_viz.analysis import attribution_maps
 from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.query_rows import best_head
@@ -20,9 +21,9 @@ from transformer_viz.export.strips import answer_mark, legend, output_strip, pro
 from transformer_viz.figures import page_templates
 from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.figures.figure_data import typed
+from transformer_viz.schema import whole_number
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_title, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
-from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.version import __version__
@@ -38,9 +39,7 @@ WIDTH, SCALE = 1200, 2.0
 class ShownOptions(TypedDict, total=False):
     """The keywords about what is shown of a run and how; see `html`."""
 
-    kind: Kind | None
-    layer: int | None
-    head: Head | None
+    head: str | AttentionAddress | None
     step: int | None
     theme: PageTheme
     large: bool
@@ -52,7 +51,7 @@ class FileOptions(ShownOptions, total=False):
     """The keywords of `ShownOptions`, and those that belong to pages or to pictures alone."""
 
     plotlyjs: PlotlyJs
-    aligner: str | None
+    aligner: str | HeadAddress | None
     width: int
     height: int | None
     scale: float
@@ -74,28 +73,27 @@ class View:
     head: Head
     step: int
 
+    @property
+    def address(self) -> str:
+        """The head, such as `cross.2.3` or `cross.2.mean`."""
+        return map_address(self.kind, self.layer, self.head)
 
-def view(
-    trace: Trace, kind: Kind | None = None, layer: int | None = None, head: Head | None = None, step: int | None = None
-) -> View:
+
+def view(trace: Trace, head: str | AttentionAddress | None = None, step: int | None = None) -> View:
     """The view that was asked for; by default the best head of cross-attention at the last letter.
 
     Raises:
-        OptionError: the run has no such kind, layer, head or step.
+        OptionError: the run has no such head or step.
     """
     if not trace.kinds:
         raise OptionError("this run has no attention to show")
-    if kind is None:
-        kind = "cross" if "cross" in trace.kinds else trace.kinds[-1]
-    if kind not in trace.kinds:
-        raise OptionError(f"this run has no {kind} attention; it has {join_names(trace.kinds)}")
-    best = best_head(trace) if kind == "cross" and layer is None and head is None else None
-    if best is not None:
-        layer, head = best[:2]
-    attention = trace.attentions[kind]
-    layer, head = attention.layers[0] if layer is None else layer, 0 if head is None else head
-    attention.head(layer, head)
-    return View(kind, layer, head, default_step(trace) if step is None else check_index("step", step, len(trace.rows)))
+    asked = ("cross" if "cross" in trace.kinds else trace.kinds[-1]) if head is None else head
+    kind, layer, number = find_map(asked, trace.grid)
+    if str(asked) == "cross" and (best := best_head(trace)) is not None:
+        layer, number = best[:2]
+    return View(
+        kind, layer, number, default_step(trace) if step is None else whole_number("step", step, 0, len(trace.rows) - 1)
+    )
 
 
 def check_colours(colours: str) -> None:
@@ -324,6 +322,6 @@ def picture_title(trace: Trace, kind: Kind | None = None, layer: int = 0, head: 
 
 
 def page_title(trace: Trace) -> str:
-    """What a page of this run is called."""
+    """The title of a page of this run."""
     read = display_token(trace.source, _LONGEST_TEXT)
     return f"{read} → {display_token(trace.text, _LONGEST_TEXT)}" if trace.writes else read

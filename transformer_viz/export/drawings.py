@@ -5,6 +5,7 @@ from inspect import Parameter, signature
 from typing import Any, Unpack
 
 from transformer_viz import figures
+from transformer_viz.addresses import read_map
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.content import DEFAULTS, WIDTH, ShownOptions, check_colours, view
@@ -13,7 +14,7 @@ from transformer_viz.figures.theme import Style
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
-_PLACES = ("kind", "layer", "head", "step")
+_PLACES = ("kind", "head", "step")
 
 
 def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions]) -> Any:
@@ -34,12 +35,13 @@ def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions])
     check_colours(asked["colours"])
     style = Style("light" if asked["theme"] == "auto" else asked["theme"], asked["large"])
     known = {"style": style, "with_answer": asked["with_answer"], "scale": asked["colours"]}
-    drawn, place = WHATS[what], [asked.get(name) for name in _PLACES]
+    drawn = WHATS[what]
     parameters = signature(drawn).parameters
     if not parameters.keys().isdisjoint(_PLACES):
-        known |= vars(view(trace, *place))
-    if asked.get("layer") is not None or asked.get("head") is not None:
-        known["focus"] = (known.get("layer"), known.get("head"))
+        now = view(trace, asked.get("head"), asked.get("step"))
+        known |= {"kind": now.kind, "head": now.address, "step": now.step}
+        if asked.get("head") is not None and read_map(asked["head"])[0].layer is not None:
+            known["focus"] = (now.layer, now.head)
     return drawn(trace, **{name: value for name, value in known.items() if name in parameters})
 
 

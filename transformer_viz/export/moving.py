@@ -9,19 +9,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.atomic_files import check_target
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.assets import FOLDER
 from transformer_viz.export.content import content, focus_of, view
 from transformer_viz.export.pages import PAGE_STYLES, page
 from transformer_viz.figures.files import LARGEST_SIDE, drawing_browser
-from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 CardShape = Literal["wide", "square"]
 SHAPES: dict[CardShape, tuple[int, int]] = {"wide": (16, 9), "square": (1, 1)}
 WIDTH = 800
-OF_A_GIF = {"kind", "layer", "head", "theme", "width"}
+OF_A_GIF = {"head", "theme", "width"}
 """The keywords of `save` that a moving picture has too."""
 _MOST_SECONDS = 60.0
 _PATIENCE = 120
@@ -29,9 +29,7 @@ _PATIENCE = 120
 
 def gif(
     trace: Trace,
-    kind: Kind | None = None,
-    layer: int | None = None,
-    head: Head | None = None,
+    head: str | AttentionAddress | None = None,
     *,
     theme: Literal["auto", "light", "dark"] = "light",
     shape: CardShape = "wide",
@@ -44,9 +42,7 @@ def gif(
 
     Args:
         trace: a run of at most 32 source tokens that writes at most 32.
-        kind: of attention: `encoder`, `decoder` or `cross`; by default `cross`, if the run has it.
-        layer: from 0; by default that of the best head.
-        head: from 0, or `mean` or `max`; by default the best one.
+        head: such as `cross.2.3` or `cross.2.mean`; by default the head that looks best at the right tokens.
         theme: `light` or `dark`; `auto` is light.
         shape: `wide` is 16 to 9, `square` as high as wide.
         width: in pixels.
@@ -56,10 +52,10 @@ def gif(
         The bytes of a GIF file that repeats for ever.
 
     Raises:
-        OptionError: the run has no such kind, layer or head, an option is impossible, or no card has room for the run.
+        OptionError: the run has no such head, an option is impossible, or no card has room for the run.
         ExportError: kaleido or a browser is missing, or the browser failed; the message says what to install.
     """
-    now = view(trace, kind, layer, head)
+    now = view(trace, head)
     if shape not in SHAPES:
         raise OptionError(f"shape={shape!r} is not possible; choose one of {join_names(get_args(CardShape))}")
     if not 100 <= width <= LARGEST_SIDE // 4:

@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.sentences import Sentence, step_sentences
-from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import COMBINED, Head, Kind
-from transformer_viz.text_display import shorten
 from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
 
@@ -85,8 +83,6 @@ def exact_part(
     Raises:
         OptionError: the run has no such kind, layer or head.
     """
-    if kind not in trace.kinds:
-        raise OptionError(f"this run has no {shorten(kind)} attention; it has {join_names(trace.kinds)}")
     attention = trace.attentions[kind]
     planes = np.asarray(attention.head(layer, head), "<f4").view(np.uint8).reshape(-1, 4).T
     sentences = step_sentences(trace, kind, [(layer, head)], with_answer=with_answer)[0]

@@ -12,6 +12,7 @@ from os import fspath
 from pathlib import Path
 from typing import Any, Unpack
 
+from transformer_viz.addresses import AttentionAddress, HeadAddress
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export import packed_heads
@@ -30,7 +31,6 @@ from transformer_viz.export.content import (
 from transformer_viz.figures import files, page_templates
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
-from transformer_viz.terms import Head, Kind
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.trace.window import window
@@ -42,9 +42,7 @@ PAGE_STYLES = ("player.css", "lines.css", "viewer.css", "share.css", "page.css")
 
 def html(
     trace: Trace,
-    kind: Kind | None = None,
-    layer: int | None = None,
-    head: Head | None = None,
+    head: str | AttentionAddress | None = None,
     step: int | None = None,
     *,
     theme: PageTheme = "auto",
@@ -52,7 +50,7 @@ def html(
     with_answer: bool = True,
     plotlyjs: PlotlyJs = True,
     colours: Scale = "fixed",
-    aligner: str | None = None,
+    aligner: str | HeadAddress | None = None,
 ) -> str:
     """Makes one HTML page of a whole run: step player, all heads, all masks. It opens from disk, without a network.
 
@@ -61,9 +59,8 @@ def html(
 
     Args:
         trace: the run.
-        kind: what the page opens with: `encoder`, `decoder` or `cross`.
-        layer: from 0; by default the best head is opened.
-        head: from 0, or `mean` or `max`.
+        head: the head that the page opens with, such as `cross.2.3`, all heads of a layer (`cross.2.mean`, `cross.2.max`), or a
+            kind alone (`decoder`); by default the head that looks best at the right tokens.
         step: from 0; by default the last letter.
         theme: `light`, `dark`, or `auto` for what the reader's system prefers; the page has a switch.
         large: bigger letters, for a projector.
@@ -72,15 +69,16 @@ def html(
             and later; False leaves it out, and the page needs a `plotly-cartesian.min.js` beside it; a path or address says
             where else it is; `"cdn"` is the server of Plotly's makers, which the page then asks.
         colours: what has the strongest colour: `fixed` is a weight of 1, `head` a head's own largest, `log` is logarithmic.
-        aligner: the head of cross-attention that says where a written word comes from, from 1, as `2.1`; or `2.1.reads`, which
-            is asked in the row that reads the word. The page draws its lines, and a click on a word asks it.
+        aligner: the head of cross-attention that says where a written word comes from, such as `cross.2.1`; or
+            `cross.2.1.reads`, which is asked in the row that reads the word. The page draws its lines, and a click on a word
+            asks it.
 
     Raises:
-        OptionError: the run has no such kind, layer, head, step or aligner, or an option has an impossible value.
+        OptionError: the run has no such head, step or aligner, or an option has an impossible value.
     """
     if theme not in THEMES:
         raise OptionError(f"theme {theme!r} is not known; choose one of {join_names(THEMES)}")
-    now = view(trace, kind, layer, head, step)
+    now = view(trace, head, step)
     check_colours(colours)
     aligner_head = None if aligner is None else aligner_of(trace, aligner)
     is_large = packed_heads.is_large(trace)
@@ -209,7 +207,7 @@ def _plotly(plotlyjs: PlotlyJs, file: Path) -> tuple[list[tuple[dict[str, str], 
 
 
 def _source(where: str) -> str:
-    """What the policy must allow so that a script may come from there."""
+    """The source of scripts that the policy must allow."""
     if re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d+)?/[^\s;,'\"<>]*", where):
         return where
     if not where or re.search(r"[\s;,'\"<>]|^[a-z]+:|^//", where, re.IGNORECASE):

@@ -132,7 +132,7 @@ def picture(
     figure = shown
     if isinstance(shown, Trace):
         figure = figure_of(shown, what, **options)
-        now = view(shown, *(options.get(name) for name in ("kind", "layer", "head", "step")))
+        now = view(shown, options.get("head"), options.get("step"))
         # A caption that says of which run. Other figures than the player have a title of their own, which says the head.
         words = picture_title(shown)
         if what == "player":

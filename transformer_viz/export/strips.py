@@ -34,7 +34,7 @@ def source_strip(trace: Trace) -> list[dict[str, Any]]:
 
 
 def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, Any]]:
-    """What was written, one cell a step; where that is not recorded, what was read; of an encoder alone its source."""
+    """The output strip, one cell a step; where no output is recorded, what was read; of an encoder alone its source."""
     if not trace.writes:
         return _source_tokens(trace)
     return [_output_token(trace, t, with_answer) for t in range(trace.n_steps)]

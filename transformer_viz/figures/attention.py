@@ -1,17 +1,18 @@
-"""One attention map, large: `figures.attention(trace, "cross", layer=0, head=0)`."""
+"""One attention map, large: `figures.attention(trace, "cross.1.1")`."""
 
 from typing import Any
 
 import numpy as np
 
 from transformer_viz import edits
+from transformer_viz.addresses import AttentionAddress, find_map
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import cells, colour_scale
 from transformer_viz.figures.colour_scale import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import colour_axis
 from transformer_viz.figures.theme import Style, Theme, base_layout
-from transformer_viz.terms import Head, Kind, head_title
+from transformer_viz.terms import head_title
 from transformer_viz.trace.trace import Trace
 
 SWITCHED_OFF = "Switched off: its output is 0; its weights are computed as before."
@@ -22,9 +23,7 @@ _FADED = 0.35
 @plotly_figure
 def attention(
     trace: Trace,
-    kind: Kind,
-    layer: int | None = None,
-    head: Head = 0,
+    head: str | AttentionAddress,
     *,
     scale: Scale = "fixed",
     style: Style = Style(),
@@ -34,9 +33,8 @@ def attention(
 
     Args:
         trace: the run.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0; by default the first that the run has.
-        head: from 0, or `mean` or `max` over the heads of the layer.
+        head: a head, such as `cross.2.3`, or all heads of a layer as one, `cross.2.mean` or `cross.2.max`; of a kind or a layer
+            alone, such as `cross`, its first head.
         scale: what has the strongest colour: with `fixed` a weight of 1, with `head` the head's largest weight, with `log` 1 on
             a logarithmic scale that begins at 0.0001.
         style: theme and size.
@@ -44,12 +42,13 @@ def attention(
     Raises:
         OptionError: the run has no such kind, layer or head.
     """
-    colours, size, attention = style.colours, style.size, trace.attentions[kind]
-    layer = attention.layers[0] if layer is None else layer
-    weights, reasons = attention.head(layer, head), attention.head_reasons(layer, head)
+    colours, size = style.colours, style.size
+    kind, layer, number = find_map(head, trace.grid)
+    attention = trace.attentions[kind]
+    weights, reasons = attention.head(layer, number), attention.head_reasons(layer, number)
     columns, rows = cells.token_axes(trace, kind, colours, size)
-    is_off = edits.is_off(trace.edits, kind, layer, head)
-    title = f"{kind_title(trace, kind)}, {head_title(layer, head)}"
+    is_off = edits.is_off(trace.edits, kind, layer, number)
+    title = f"{kind_title(trace, kind)}, {head_title(layer, number)}"
     traces = map_traces(weights, reasons, colours)
     # From corner to corner; y goes from 0 at the bottom to 1 at the top.
     stroke = {"type": "line", "xref": "x domain", "yref": "y domain", "x0": 0, "x1": 1}

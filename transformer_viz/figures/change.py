@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress, find_map
 from transformer_viz.analysis.align import common
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.masks import mask_layout
 from transformer_viz.figures.parts import colour_axis
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import Head, Kind, head_title
+from transformer_viz.terms import head_title
 from transformer_viz.trace.trace import Trace
 
 
@@ -18,9 +19,7 @@ from transformer_viz.trace.trace import Trace
 def change(
     before: Trace,
     after: Trace,
-    kind: Kind,
-    layer: int | None = None,
-    head: Head = 0,
+    head: str | AttentionAddress,
     *,
     height: int = 330,
     style: Style = Style(),
@@ -32,9 +31,8 @@ def change(
     Args:
         before: the run as it was.
         after: the changed run. A row or column that one of the two alone has stays blank.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0; by default the first that the run has.
-        head: from 0, or `mean` or `max` over the heads of the layer.
+        head: a head, such as `cross.2.3`, or all heads of a layer as one, `cross.2.mean` or `cross.2.max`; of a kind or a layer
+            alone, such as `cross`, its first head.
         height: in pixels.
         style: theme and size.
 
@@ -42,11 +40,11 @@ def change(
         OptionError: a run has no such kind, layer or head.
     """
     colours, size = style.colours, style.size - 2
-    layer = after.attentions[kind].layers[0] if layer is None else layer
-    first, second = common(*(run.attentions[kind].head(layer, head) for run in (before, after)))
-    masked = np.logical_and(*common(*(run.attentions[kind].head_mask(layer, head) for run in (before, after))))
+    kind, layer, number = find_map(head, after.grid)
+    first, second = common(*(run.attentions[kind].head(layer, number) for run in (before, after)))
+    masked = np.logical_and(*common(*(run.attentions[kind].head_mask(layer, number) for run in (before, after))))
     difference, layout = second - first, mask_layout(after, kind, "", style, height)
-    title = {"text": f"{head_title(layer, head)}: after − before", "side": "top", "font": {"size": size + 3}}
+    title = {"text": f"{head_title(layer, number)}: after − before", "side": "top", "font": {"size": size + 3}}
     # A bar where the mask has its legend.
     bar: dict[str, Any] = {"x": 0, "xanchor": "left", "len": 0.6}
     words = ("−1 less weight", "0", "more weight +1")

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.analysis.align import largest
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare, of_b
+from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare
 from transformer_viz.analysis.word_pairs import Pair
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
@@ -18,7 +19,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.maps import Panel, labels_of, numbered, side_by_side, weight_map, words_of
 from transformer_viz.figures.parts import filled, rectangles
 from transformer_viz.figures.theme import Style, Theme
-from transformer_viz.terms import Head, Kind, head_title
+from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
@@ -26,12 +27,9 @@ from transformer_viz.trace.trace import Trace
 def difference(
     a: Trace,
     b: Trace,
-    kind: Kind,
-    layer: int = 0,
-    head: Head = 0,
+    head: str | AttentionAddress,
     *,
-    b_layer: int | None = None,
-    b_head: Head | None = None,
+    other: str | AttentionAddress | None = None,
     limit: float = 1.0,
     style: Style = Style(),
 ) -> PlainFigure:
@@ -40,11 +38,9 @@ def difference(
     Args:
         a: the run from which is subtracted.
         b: the run that is subtracted.
-        kind: `encoder`, `decoder` or `cross`; both must have it.
-        layer: of A, from 0.
-        head: of A, from 0, or `mean` or `max` over the heads of the layer.
-        b_layer: of B; the same as A's by default.
-        b_head: of B; the same as A's by default.
+        head: of A, such as `cross.2.3`, or all heads of a layer as one, `cross.2.mean` or `cross.2.max`; of a kind or a layer
+            alone, such as `cross`, its first head.
+        other: the head of B, of the same kind; by default the same as A's.
         limit: the difference that has the strongest colour; larger ones have it too.
         style: theme and size; the maps of a narrow figure stand below each other.
 
@@ -53,8 +49,8 @@ def difference(
     """
     check_limit(limit)
     comparison, colours = compare(a, b), style.colours
-    laid = comparison.one_head(kind, layer, head, b_layer, b_head)
-    sides = (("A", a, (layer, head)), ("B", b, of_b(layer, head, b_layer, b_head)))
+    laid, (in_a, in_b) = comparison.one_head(head, other), comparison.heads(head, other)
+    kind, sides = in_a[0], (("A", a, in_a[1:]), ("B", b, in_b[1:]))
     panels = [
         Panel(
             f"{name} · {head_title(*place)}",

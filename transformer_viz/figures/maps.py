@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress, find_head, find_map
 from transformer_viz.analysis.align import common
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.analysis.word_pooling import axis_noun
@@ -28,15 +29,13 @@ _HEAD = 40
 
 @plotly_figure
 def softmax_maps(
-    trace: Trace, kind: Kind, layer: int, head: int, computed: Softmax, row: int, *, style: Style = Style()
+    trace: Trace, head: str | AttentionAddress, computed: Softmax, row: int, *, style: Style = Style()
 ) -> PlainFigure:
     """Draws scores before and after the mask, and weights after the softmax; `row` has a frame.
 
     Args:
         trace: a run with scores (`record=("weights", "scores")`).
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
-        head: from 0.
+        head: the head, such as `cross.2.3`.
         computed: from `analysis.softmax` of the same scores.
         row: the query that has a frame.
         style: theme and size; the maps of a narrow figure stand below each other.
@@ -44,8 +43,9 @@ def softmax_maps(
     Raises:
         OptionError: the run has no scores of this kind, or no such head.
     """
-    attention, weights, colours = trace.attentions[kind], computed.weights, style.colours
-    scores, masked = attention.head_scores(layer, head), attention.head_mask(layer, head)
+    place = find_head(head, trace.grid)
+    kind, attention, weights, colours = place.kind, trace.attentions[place.kind], computed.weights, style.colours
+    scores, masked = attention.head_scores(place.layer, place.head), attention.head_mask(place.layer, place.head)
     most = float(np.nanmax(np.abs(scores), initial=1e-6))
     signed: dict[str, Any] = {"zmin": -most, "zmax": most, "colorscale": even_scale(colours.diverging), "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
@@ -61,27 +61,27 @@ def softmax_maps(
 
 
 @plotly_figure
-def before_and_after(before: Trace, after: Trace, kind: Kind, layer: int, head: Head, *, style: Style = Style()) -> PlainFigure:
+def before_and_after(before: Trace, after: Trace, head: str | AttentionAddress, *, style: Style = Style()) -> PlainFigure:
     """Draws one head in two runs of the same source, and the signed difference in the cells that both have.
 
     Args:
         before: the run as it was.
         after: the changed run; its tokens label the rows of its own map.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
-        head: from 0, or `mean` or `max` over the heads of the layer.
+        head: a head, such as `cross.2.3`, or all heads of a layer as one, `cross.2.mean` or `cross.2.max`; of a kind or a layer
+            alone, such as `cross`, its first head.
         style: theme and size; the maps of a narrow figure stand below each other.
 
     Raises:
         OptionError: a run has no such kind, layer or head.
     """
     colours = style.colours
+    kind, layer, number = find_map(head, before.grid)
     signed: dict[str, Any] = {"zmin": -1, "zmax": 1, "colorscale": even_scale(colours.diverging), "showscale": False}
-    first, second = common(*(trace.attentions[kind].head(layer, head) for trace in (before, after)))
+    first, second = common(*(trace.attentions[kind].head(layer, number) for trace in (before, after)))
     change = cells.number_cells(second - first, "difference", "%{z:+.4f}", **signed)
     maps = (
-        ("before", before, weight_map(before, kind, layer, head, colours, share_scale(colours))),
-        ("after", after, weight_map(after, kind, layer, head, colours, share_scale(colours))),
+        ("before", before, weight_map(before, kind, layer, number, colours, share_scale(colours))),
+        ("after", after, weight_map(after, kind, layer, number, colours, share_scale(colours))),
         ("after − before", before, [change, *cells.broken(second - first, colours)]),
     )
     return of_a_kind([Panel(title, *labels_of(run, kind), drawn) for title, run, drawn in maps], before, kind, style)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress, find_map
 from transformer_viz.analysis.align import common
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.analysis.word_pooling import kind_title
@@ -45,9 +46,7 @@ _BANDS = [max(code for code in LOOKS if code <= number) for number in range(_N_C
 @plotly_figure
 def mask(
     trace: Trace,
-    kind: Kind,
-    layer: int | None = None,
-    head: int = 0,
+    head: str | AttentionAddress,
     *,
     height: int = 330,
     before: np.ndarray | None = None,
@@ -57,15 +56,14 @@ def mask(
 
     Args:
         trace: the run.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0; matters only where an edit made layers differ; by default the first that the run has.
-        head: from 0; matters only where an edit made heads differ; by default the first.
+        head: a kind of attention, such as `cross`. A head of it, such as `cross.2.3`, matters where an edit made heads
+            differ; by default it is the first.
         height: in pixels.
         before: bool (query, key), the mask of another run; cells that differ from it get a frame.
         style: theme and size.
     """
-    attention = trace.attentions[kind]
-    matrix = attention.head_reasons(attention.layers[0] if layer is None else layer, head)
+    kind, layer, number = find_map(head, trace.grid)
+    matrix = trace.attentions[kind].head_reasons(layer, number)
     frames = []
     if before is not None:
         # What only one of the two has does not count.

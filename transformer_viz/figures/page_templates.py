@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.comparison import IN_A, IN_B, compare
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import candidates, cells, masks
@@ -148,7 +149,7 @@ def difference_template(a: Trace, b: Trace, kind: Kind, *, limit: float = 1.0, l
     """The parts of a map of A − B: `numbers` by who masks a cell (0 for neither), `crossed`, `both` and `broken` without their
     numbers; `absent` with them; `pairs` of rows and of columns; `wide` and `narrow` layouts."""
     comparison = compare(a, b)
-    laid = comparison.one_head(kind, comparison.layers(kind)[0], 0)
+    laid = comparison.one_head(HeadAddress(kind, comparison.layers(kind)[0], 0))
     all_cells = np.ones(laid.present.shape, bool)
 
     def bare(*drawn: Plain) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress, find_map
 from transformer_viz.analysis.attribution_maps import full, is_of_heads, map_of
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
@@ -41,9 +42,7 @@ _LEAST_HIGH = 230
 @plotly_figure
 def player(
     trace: Trace,
-    kind: Kind = "cross",
-    layer: int | None = None,
-    head: Head = 0,
+    head: str | AttentionAddress = "cross",
     step: int = 0,
     *,
     with_answer: bool = True,
@@ -55,9 +54,8 @@ def player(
 
     Args:
         trace: the run.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0; by default the first that the run has.
-        head: from 0, or `mean` or `max`.
+        head: a head, such as `cross.2.3`, or all heads of a layer as one, `cross.2.mean` or `cross.2.max`; of a kind or a layer
+            alone, such as `cross`, its first head.
         step: the step that is drawn first, from 0.
         with_answer: ring the true key of each row.
         scale: what has the strongest colour: with `fixed` a weight of 1, with `head` the head's largest weight, with `log` 1 on
@@ -69,12 +67,12 @@ def player(
     Raises:
         OptionError: the run has no such kind, layer or head, or the measure is of another run.
     """
+    kind, layer, number = find_map(head, trace.grid)
     attention = trace.attentions[kind]
-    layer = attention.layers[0] if layer is None else layer
     n_queries, n_keys = len(attention.queries), len(attention.keys)
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
     looks: dict[str, Any] = {"with_answer": with_answer, "scale": scale, "measure": measure, "is_covered": is_large}
-    return Focus(trace, kind, layer, head, style, **looks).figure(step, range(len(trace.rows)))
+    return Focus(trace, kind, layer, number, style, **looks).figure(step, range(len(trace.rows)))
 
 
 def guess(trace: Trace, kind: Kind, layer: int, head: Head, step: int, scale: Scale, style: Style) -> PlainFigure:

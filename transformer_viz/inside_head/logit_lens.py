@@ -24,7 +24,7 @@ def decided(inside: Inside) -> int | None:
     return others[-1] + 1 if others else 0
 
 
-def verdict(inside: Inside) -> Sentence:
+def lens_summary(inside: Inside) -> Sentence:
     """A sentence about the layer from which on the written token is the most probable."""
     assert inside.lens is not None
     last = inside.lens[-1]

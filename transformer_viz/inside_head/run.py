@@ -1,4 +1,4 @@
-"""`inside`: reads a run again in one pass, and records every number of one head for one query row."""
+"""`inspect_head` reads a run again in one pass, and records every number of one head for one query row."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_viz.addresses import HeadAddress, find_head
 from transformer_viz.analysis.query_rows import padding
 from transformer_viz.errors import NotSeenError, OptionError, TransformerVizError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Site, TapName, compose
 from transformer_viz.schema import whole_number
-from transformer_viz.terms import Kind
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
@@ -34,7 +34,7 @@ _OF_ROWS: Mapping[str, TapName] = {
 }
 
 
-def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, query: int) -> Inside:
+def inspect_head(model: LoadedModel, trace: Trace, head: str | HeadAddress, query: int) -> Inside:
     """Records every number of one head for one query row, from the vector that enters to the residual stream after it.
 
     The run's tokens are read again in one pass (teacher forcing), with its edits and its mistake in force.
@@ -42,18 +42,31 @@ def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, 
     Args:
         model: the model that made the run, from `load_checkpoint` or `load_model`, with the same options.
         trace: the run.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: its number, from 0.
-        head: from 0.
-        query: the row, from 0.
+        head: the head, such as `cross.2.3`.
+        query: the row of its map, from 0.
+
+    Returns:
+        The numbers as arrays: `weights` (key,), `query` (d_k,), `keys` (key, d_k), `values` (key, d_v), `output` (d_v,) …
 
     Raises:
         OptionError: the run has no such head or row, or it was not made by this model.
         DeviceError: out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> inside = tv.inspect_head(model, trace, "cross.1.1", query=2)
+        >>> inside
+        <Inside cross.1.1:3: 7 keys, d_k 32, d_v 32>
+        >>> inside.keys.shape  # (key, d_k)
+        (7, 32)
+
+    References:
+        Vaswani et al. (2017), "Attention Is All You Need": https://arxiv.org/abs/1706.03762
     """
-    attention = trace.attentions[kind]
-    attention.layer_index(layer)
-    whole_number("head", head, 0, attention.n_heads - 1)
+    place = find_head(head, trace.grid)
+    kind, layer, number, attention = place.kind, place.layer, place.head, trace.attentions[place.kind]
     whole_number("query", query, 0, len(attention.queries) - 1)
     request, reader, tokenizer = _request(model, trace), model.model, model.tokenizer
     reads_target = kind != "encoder" and request.is_forced
@@ -82,39 +95,39 @@ def inside(model: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, 
                 f"values, and its {join_names(lacking)} are not known there. Weights, masks, edits and occlusion are."
             )
         arrays: dict[str, Tensor | None] = {name: seen[name][0, query] for name in _STREAMS if name in seen}
-        arrays |= {name: seen[what][0, head] for name, what in _OF_KEYS.items() if what in seen}
+        arrays |= {name: seen[what][0, number] for name, what in _OF_KEYS.items() if what in seen}
         for name, what in _OF_ROWS.items():
             # T5 adds zeros where it has no bias; without a scale nobody can say how a score came about.
             if what in seen and (what != "bias" or seen[what].any()) and (what != "scores" or around.scale is not None):
                 heads = seen[what][0]
-                arrays[name] = heads[head if len(heads) > 1 else 0][query]  # what is the same for all heads may be there once
+                arrays[name] = heads[number if len(heads) > 1 else 0][query]  # what is the same for all heads may be there once
         if around.out is not None:
-            out = around.out[head]
-            arrays |= {"out": out, "projected": seen["heads"][0, head, query] @ out, "out_bias": around.out_bias}
+            out = around.out[number]
+            arrays |= {"out": out, "projected": seen["heads"][0, number, query] @ out, "out_bias": around.out_bias}
         norm = around.norm
         if norm is not None:
             arrays |= {"norm_weight": norm.weight, "norm_bias": norm.bias}
         copies: dict[str, Any] = {
             name: None if array is None else array.detach().cpu().numpy().copy() for name, array in arrays.items()
         }
-    inside = Inside(
+    result = Inside(
         **trace.inside_labels(kind, query),
         **copies,
         kind=kind,
         layer=layer,
-        head=head,
+        head=number,
         row=query,
         scale=around.scale,
         softcap=around.softcap,
-        reasons=attention.head_reasons(layer, head)[query].copy(),
+        reasons=attention.head_reasons(layer, number)[query].copy(),
         norm=around.placement,
         norm_kind=None if norm is None else norm.kind,
         norm_epsilon=None if norm is None else norm.epsilon,
         lens=lens,
     )
-    if not inside.is_of(attention):
+    if not result.is_of(attention):
         raise _not_its_run(model, "it computes other weights for the same tokens")
-    return inside
+    return result
 
 
 class _RowTap:

@@ -5,10 +5,11 @@ from functools import cache, lru_cache
 from typing import Any
 
 from transformer_viz import edits as plain_edits
+from transformer_viz.addresses import HeadAddress, check_kind
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.checkpoints import Checkpoint, find_name, load_checkpoint
 from transformer_viz.errors import LessonError, join_names
-from transformer_viz.inside_head.run import inside
+from transformer_viz.inside_head.run import inspect_head
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.questions import CAUSE, Spot, spot_of
@@ -16,9 +17,9 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.schema import Range, read_number
 from transformer_viz.terms import MISTAKE_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.batch import decode_batch, read_batch
+from transformer_viz.tracing.batch import decode_batch, decode_forced
 from transformer_viz.tracing.decode import decode
-from transformer_viz.training.replay import replay
+from transformer_viz.training.replay import trace_training
 
 _DECODING: dict[str, dict[str, tuple[str, type, Range]]] = {
     "greedy": {},
@@ -88,7 +89,7 @@ def example_run(link: Link, *, is_of_writing: bool = False) -> Example | None:
     if link.page == "masks":
         trace = _sentence(link, model, is_of_writing=is_of_writing)
     elif "moment" in values:
-        moments = {str(moment.step): moment for moment in replay(model, text)}
+        moments = {str(moment.step): moment for moment in trace_training(model, text)}
         if values["moment"] not in moments:
             raise LessonError(f"moment={values['moment'][:20]!r} is not possible; {model.name} has {join_names(moments)}")
         moment = moments[values["moment"]]
@@ -111,7 +112,7 @@ def measured(example: Example, ask: Ask) -> Trace:
         return decode(model, trace.source, strategy="beam", beam_size=BEAM)
     has_row = spot.kind in trace.kinds and spot.row < len(trace.attentions[spot.kind].queries)
     if ask.kind == "number" and ask.number not in ("weight", "probability") and has_row and isinstance(spot.head, int):
-        return trace.with_inside(inside(model, trace, spot.kind, spot.layer, spot.head, spot.row))
+        return trace.with_inside(inspect_head(model, trace, HeadAddress(spot.kind, spot.layer, spot.head), spot.row))
     return trace
 
 
@@ -141,7 +142,7 @@ def _sentence(link: Link, model: Checkpoint, *, is_of_writing: bool) -> Trace:
     if is_of_writing:
         traces = decode_batch(model, sources, edits=edits, mistake=named)
     else:
-        traces = read_batch(model, sources, targets, edits=edits, mistake=named)
+        traces = decode_forced(model, sources, targets, edits=edits, mistake=named)
     number = link.number("sentence") or 1
     if number > len(traces):
         raise LessonError(f"sentence={number} is not possible; the link names {len(traces)} sentences")
@@ -151,8 +152,8 @@ def _sentence(link: Link, model: Checkpoint, *, is_of_writing: bool) -> Trace:
 def _focus(link: Link, model: Checkpoint, trace: Trace) -> Spot:
     """What the page has in focus, by the link or as it opens."""
     values = link.values
-    if "kind" in values and link.kind not in trace.kinds:
-        raise LessonError(f"kind={values['kind'][:40]!r} is not possible; this run has {join_names(trace.kinds)}")
+    if "kind" in values:
+        check_kind(link.kind or values["kind"][:40], trace.kinds, error=LessonError)
     kind: Kind = link.kind or ("cross" if "cross" in trace.kinds else trace.kinds[0])
     best = model.metrics.get("best_head") if kind == "cross" else None
     layer, head = (best["layer"], best["head"]) if best else (0, 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.addresses import HeadPlace, parse
+from transformer_viz.addresses import HeadAddress, parse
 from transformer_viz.analysis.grading import HeadGrade, alignment
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.query_rows import best_head
@@ -54,14 +54,14 @@ class _Claimed:
         return self.example.trace
 
     @cached_property
-    def place(self) -> HeadPlace:
+    def place(self) -> HeadAddress:
         """The head that it names, or that is in focus."""
         focus = self.example.focus
         if not self.claim.head:
-            return HeadPlace(focus.kind, focus.layer, int(focus.head))
+            return HeadAddress(focus.kind, focus.layer, int(focus.head))
         named, _ = parse(self.claim.head)
         assert named.layer is not None and named.head is not None
-        return HeadPlace(named.kind, named.layer, named.head)
+        return HeadAddress(named.kind, named.layer, named.head)
 
     @property
     def attention(self) -> Attention:
@@ -74,7 +74,7 @@ class _Claimed:
 
     @property
     def grade(self) -> HeadGrade:
-        return alignment(self.trace).at(self.place.kind, self.place.layer, self.place.head)
+        return alignment(self.trace).at(self.place)
 
     @property
     def row(self) -> int:
@@ -162,7 +162,7 @@ def _best(of: _Claimed) -> str:
     """The head of cross-attention with the largest weight on the right tokens."""
     if (found := best_head(of.trace)) is None:
         raise LessonError(f"the claim {of.claim.text!r} is of a run without right tokens")
-    return str(HeadPlace("cross", found[0], found[1]))
+    return str(HeadAddress("cross", found[0], found[1]))
 
 
 def _frequent(of: _Claimed) -> str:

@@ -296,7 +296,7 @@ def number(asked: Asked) -> Question | NotAsked:
         fields |= {"step": spot.row + 1, "token": code(trace.steps[spot.row].token)}
     elif ask.number != "weight":
         place = (spot.kind, spot.layer, spot.head, spot.row)
-        inside = next((one for one in trace.insides if one.place == place), None)
+        inside = next((one for one in trace.insides if (one.kind, one.layer, one.head, one.row) == place), None)
         found = None if inside is None else _by_hand(inside, ask.number, key, asked.say)
         if found is None:
             return asked.none("not-measured")

@@ -19,7 +19,7 @@ from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, MISTAKES, Kind, place_labels, row_labels
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.batch import read_batch
+from transformer_viz.tracing.batch import decode_forced
 from transformer_viz.tracing.decode import decode
 
 PARTS = ("before", "after")
@@ -103,7 +103,7 @@ def _items(ask: Ask, name: str, head: tuple[Kind, int, int], seed: int, language
         if not _FEWEST_TOKENS <= len(model.task.read(text)) <= _MOST_TOKENS:
             continue
         if ask.kind == "mistake":
-            trace = read_batch(model, [text, text[: len(text) // 2]], mistake=MISTAKES[place % len(MISTAKES)])[-1]
+            trace = decode_forced(model, [text, text[: len(text) // 2]], mistake=MISTAKES[place % len(MISTAKES)])[-1]
         else:
             trace = decode(model, text)
         example = Example(model, trace, Spot(*head, 1 + place % max(1, trace.n_steps - 2)))

@@ -124,6 +124,21 @@ def assert_masks(
     Raises:
         MaskError: the first wrong query and key of each broken rule, and what it would be.
         OptionError: an impossible option, or the model fails.
+
+    Example:
+        >>> import torch
+        >>> import transformer_viz as tv
+        >>> embedding, output = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
+        >>> tv.assert_masks(lambda ids: output(embedding(ids).cumsum(1)), vocabulary_size=9, pad_id=None).left_out
+        ('padding: pad_id is None',)
+        >>> def leaky(ids):
+        ...     return output(embedding(ids).sum(1, keepdim=True).expand(-1, ids.shape[1], -1))
+        ...
+        >>> try:
+        ...     tv.assert_masks(leaky, vocabulary_size=9, pad_id=None)
+        ... except AssertionError:
+        ...     print("a token sees a later one")
+        a token sees a later one
     """
     __tracebackhide__ = True
     check = _PortCheck(model, like, causal, window, prefix, layers, vocabulary_size, pad_id, left_padding, length, seed)

@@ -63,10 +63,21 @@ def check_masks(
         on_progress: for a loaded model: is called before each pass with the share that is done, from 0 to 1; what it raises
             ends the check.
 
+    Returns:
+        What leaks, if anything does: `sound`, and the findings in words by `print`.
+
     Raises:
         OptionError: an impossible keyword.
         InputError: a text that cannot be read.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> tv.check_masks(model, texts=["abc"]).sound
+        True
+        >>> tv.check_masks(model, texts=["abc"], mistake="no-causal").sound
+        False
     """
     whole_number("replacements", replacements, 1, _MOST_REPLACEMENTS)
     if isinstance(model, LoadedModel):

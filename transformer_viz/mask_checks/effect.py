@@ -1,4 +1,4 @@
-"""`effect`: how an edit or mistake changes the outputs for many strings, decoded in batches of mixed lengths.
+"""`measure_effect`: how an edit or mistake changes the outputs for many strings, decoded in batches of mixed lengths.
 
 Strings are padded as in training, so that a mistake about padding shows. Prompts are batched by length and not padded, since
 padding before them would move the positions that an edit names.
@@ -175,7 +175,7 @@ class EffectInProgress:
             self.found = Effect(self.decoded, *exact, self._changed / self.decoded)
 
 
-def effect(
+def measure_effect(
     model: LoadedModel,
     texts: Sequence[str] | None = None,
     *,
@@ -196,10 +196,20 @@ def effect(
         seed: without texts: another seed draws other strings.
         max_length: with texts: the most tokens to write, as in `decode`.
 
+    Returns:
+        The shares of right and of changed outputs.
+
     Raises:
         OptionError: an impossible keyword, or no texts for a model without a task.
         InputError: a text that cannot be read; for an encoder alone, one without a mask token.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> found = tv.measure_effect(model, ["hello", "ab"], edits=["cross.1.1:zero"])
+        >>> found.samples
+        2
     """
     if texts is None and max_length is not None:
         raise OptionError(

@@ -158,7 +158,7 @@ class ResidualConnection(nn.Module):
 def attention_block(
     attention: MultiHeadAttention, around: ResidualConnection, shared: nn.LayerNorm | None = None
 ) -> AttentionBlock:
-    """What stands around an attention; references to the parameters. `shared` is the block's one norm, where it has one."""
+    """The output projection, norm and residual of an attention, by reference; `shared` is the block's one norm."""
     norm = around.norm or shared
     assert norm is not None
     return AttentionBlock(

@@ -72,7 +72,7 @@ class ModelConfig:
     output_bias: bool = True
     """Bias in the projection onto the vocabulary."""
     embedding_scale: EmbeddingScale = "none"
-    """Which embeddings are multiplied by √d_model."""
+    """The embeddings that are multiplied by √d_model."""
     tied_embeddings: TiedEmbeddings = "none"
     """output: the output projection is the target embedding; all: the source embedding too (Vaswani et al. 2017, 3.4)."""
     position: PositionEncoding = "sinusoid"

@@ -42,7 +42,7 @@ def resolve(name: str) -> torch.device:
 
 
 def title(device: torch.device) -> str:
-    """What to call the device on the screen: `cuda · NVIDIA H200` or `cpu`."""
+    """The name of the device on the screen: `cuda · NVIDIA H200` or `cpu`."""
     if device.type == "cuda":
         return f"cuda · {torch.cuda.get_device_name(device)}"
     return "mps · Apple GPU" if device.type == "mps" else "cpu"

@@ -18,7 +18,7 @@ HIDDEN = -1e4
 
 
 def future(n_queries: int, n_keys: int, first_query: int = 0, device: torch.device | str = "cpu") -> Tensor:
-    """Which keys come after each query, bool (query, key); query row i stands at `first_query + i`."""
+    """The causal mask, bool (query, key), True = the key comes after the query; query row i stands at `first_query + i`."""
     queries = torch.arange(first_query, first_query + n_queries, device=device)
     return torch.arange(n_keys, device=device) > queries[:, None]
 

@@ -16,7 +16,7 @@ from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import MISTAKE_TITLES, Kind, Reason
 
 Parts = tuple[Tensor, Tensor]
-"""What a faulty mask masks as padding, and what as the future; the mask is one or the other."""
+"""Parts of a faulty mask: as padding, and as the future; the mask is one or the other."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Mistake:
 
     name: str
     wrong: str
-    """What is wrong, in a sentence or two."""
+    """The fault, in a sentence or two."""
     faulty_code: str
     fixed_code: str
     parts: Callable[[Right], Parts]
@@ -50,7 +50,7 @@ class Mistake:
 
     @property
     def title(self) -> str:
-        """As people read it."""
+        """The title for people."""
         return MISTAKE_TITLES[self.name]
 
 
@@ -127,6 +127,20 @@ _ALL = (
     ),
 )
 MISTAKES: dict[str, Mistake] = {mistake.name: mistake for mistake in _ALL}
+
+
+def list_mistakes() -> dict[str, str]:
+    """Lists the mask mistakes that `tv.decode(…, mistake=…)` can make deliberately.
+
+    Returns:
+        The name of each mistake, and what people read of it.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> tv.list_mistakes()["no-causal"]
+        'No causal mask'
+    """
+    return {name: mistake.title for name, mistake in MISTAKES.items()}
 
 
 def named(name: str) -> Mistake:

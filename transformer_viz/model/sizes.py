@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from transformer_viz.addresses import Grid
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.terms import KINDS, Kind
 
@@ -38,6 +39,11 @@ class Sizes:
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of attention that the model has."""
         return tuple(self.layers)
+
+    @property
+    def grid(self) -> Grid:
+        """All heads."""
+        return {kind: (numbers, self.heads[kind]) for kind, numbers in self.layers.items()}
 
 
 def sizes_of(config: ModelConfig) -> Sizes:

@@ -41,15 +41,15 @@ class EncoderDecoder(nn.Module):
     decoder: nn.ModuleList
 
     def embed_source(self, ids: Tensor) -> Tensor:
-        """What the first encoder layer reads: int (batch, source) -> (batch, source, d_model)."""
+        """Embeds a source for the first encoder layer: int (batch, source) -> (batch, source, d_model)."""
         raise NotImplementedError
 
     def embed_target(self, ids: Tensor, first: int) -> Tensor:
-        """What the first decoder layer reads: int (batch, query), of which the first stands at position `first`."""
+        """Embeds a target for the first decoder layer: int (batch, query), of which the first stands at position `first`."""
         raise NotImplementedError
 
     def logits(self, x: Tensor) -> Tensor:
-        """What the last decoder layer gives -> (batch, query, target vocabulary)."""
+        """Projects the output of the last decoder layer -> (batch, query, target vocabulary)."""
         raise NotImplementedError
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
@@ -112,7 +112,7 @@ class EncoderDecoder(nn.Module):
         return CachedDecoder(self, memory, source_padding)
 
     def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
-        """What stands around one layer's attention; references to the parameters."""
+        """The output projection, norm and residual connection of one layer's attention; references to the parameters."""
         block: Any = (self.encoder if kind == "encoder" else self.decoder)[layer]
         if kind == "cross":
             return attention_block(block.cross_attention, block.around_cross_attention, block.norm)
@@ -245,7 +245,7 @@ class Transformer(EncoderDecoder):
 
 
 class TiedOutput(nn.Module):
-    """What is left of the output projection where its matrix is the target embedding: the bias, or nothing."""
+    """The rest of an output projection whose matrix is the target embedding: the bias, or nothing."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

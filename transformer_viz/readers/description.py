@@ -25,7 +25,7 @@ def in_silence(words: str, share: float | None) -> None:
 
 @dataclass(frozen=True)
 class Description:
-    """What a folder says of its model.
+    """The description of the model in a folder.
 
     Attributes:
         family: which kind of model it is; of Hugging Face `model_type`, as transformers names it.

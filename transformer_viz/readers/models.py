@@ -82,11 +82,28 @@ def load_model(name_or_folder: str, device: str = "auto") -> "LoadedModel":
             that returns what `wrap` returns, on the device that it chooses.
         device: `auto`, `cpu`, `cuda` or `mps`.
 
+    Returns:
+        A loaded model, for every function that takes one.
+
     Raises:
         ModelError: there is none, it is not safe to load or too large for this machine, or not all of its attention can be
             recorded.
         CheckpointError: a checkpoint that is damaged.
         DeviceError, OptionError: the device is not there, or not known.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import transformer_viz as tv
+        >>> from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
+        >>> _ = (folder / "vocab.txt").write_text("\\n".join(tokens))
+        >>> _ = BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+        >>> sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8}
+        >>> BertForMaskedLM(BertConfig(vocab_size=7, **sizes)).save_pretrained(folder)
+        >>> model = tv.load_model(str(folder), device="cpu")
+        >>> tv.decode(model, "the cat").source_tokens
+        ('[CLS]', 'the', 'cat', '[SEP]')
     """
     if not isinstance(name_or_folder, str):
         check_loaded(name_or_folder)

@@ -69,7 +69,7 @@ class PieceTokenizer(ABC):
         return list(map(self.label, ids))
 
     def remark(self, ids: Sequence[int]) -> str:
-        """What is unusual about the ids of a text, in words; empty where nothing is."""
+        """Names what is unusual about the ids of a text, in words; empty where nothing is."""
         return ""
 
     def text(self, ids: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.intervals import Interval, difference, wilson
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.surveys.result import ROLE, Confidence, HeadStatistic, Survey, SurveyedStatistic
@@ -74,7 +74,7 @@ def kinds(survey: Survey, name: str) -> tuple[Kind, ...]:
     return tuple(kind for kind in survey.kinds if kind in there)
 
 
-def best(survey: Survey, name: str) -> HeadPlace | None:
+def best(survey: Survey, name: str) -> HeadAddress | None:
     """The head with the highest number, the first of equal ones; None where none has such a number."""
     rows = [row for place in survey.places if (row := survey.at(place, name)) is not None]
     return max(rows, key=lambda row: row.mean).place if rows else None
@@ -104,7 +104,7 @@ class HeadChange:
         b: in the second.
     """
 
-    place: HeadPlace
+    place: HeadAddress
     a: HeadStatistic
     b: HeadStatistic
 
@@ -171,8 +171,18 @@ def compare_surveys(a: Survey, b: Survey, name: str) -> SurveyComparison:
         b: the second, of a model with as many layers and heads of each kind.
         name: a number that both have, by its name in `columns`; a role that no head of one survey has counts as 0 there.
 
+    Returns:
+        The difference of each head, with its interval.
+
     Raises:
         OptionError: the sizes differ, or neither has such a number.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> a, b = (tv.survey("reverse-small", texts, workers=1, verdict_texts=0) for texts in (["hello"], ["planet"]))
+        >>> found = tv.compare_surveys(a, b, "mass")
+        >>> len(found.to_frame()) > 0
+        True
     """
     if dict(a.kinds) != dict(b.kinds):
         raise OptionError(

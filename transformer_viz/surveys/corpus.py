@@ -130,7 +130,7 @@ def held_out_corpus(model: LoadedModel, n: int, seed: int) -> Corpus:
     """
     if (task := model.task) is None:
         raise OptionError(f"{model.name} has no task whose texts could be held out of training; give texts")
-    task.check_samples(n, "held_out=")
+    task.check_samples(n, "held_out")
     lines = tuple(Line(number, text) for number, (_, text) in enumerate(task.judged(n, seed), 1))
     return Corpus(f"{task.judged_by}, seed {seed}", lines)
 

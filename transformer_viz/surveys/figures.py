@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.by_length import length_chart, right_words, share_line
 from transformer_viz.figures.cells import cells_of, hatch_trace
@@ -62,9 +63,7 @@ _SPARE = 1.12
 @plotly_figure
 def survey_distribution(
     survey: Survey,
-    kind: Kind,
-    layer: int,
-    head: int,
+    head: str | HeadAddress,
     statistic: str,
     *,
     other: HeadStatistic | None = None,
@@ -75,9 +74,7 @@ def survey_distribution(
 
     Args:
         survey: of many texts.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
-        head: from 0.
+        head: the head, such as `cross.2.3`.
         statistic: such as `mass`.
         other: of the same head in another survey, which is drawn as a line beside it.
         style: theme and size.
@@ -85,9 +82,10 @@ def survey_distribution(
     Raises:
         OptionError: there is no such head or statistic, or no text has it.
     """
-    of, found = survey.statistic(statistic), survey.at(survey.place(kind, layer, head), statistic)
+    of, place = survey.statistic(statistic), survey.find(head)
+    found = survey.at(place, statistic)
     if found is None:
-        raise OptionError(f"No text has {statistic!r} of {head_title(layer, head)}.")
+        raise OptionError(f"No text has {statistic!r} of {head_title(place.layer, place.head)}.")
     colours, size = style.colours, style.size
     both = [found] if other is None else [found, other]
     # Edges and counts as far as there are texts; of a share all of them, so that heads can be compared.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.attribution.result.verdict import merge_verdicts
 from transformer_viz.surveys.blocks import BlockResult, bleu_metric, read_arrays, read_description, read_verdicts
@@ -78,7 +78,7 @@ def merge(
 
     heads, examples, agreement = list[HeadStatistic](), list[HeadTexts](), {}
     for kind in (kind for kind in KINDS if kind in kinds):
-        places = [HeadPlace(kind, layer, head) for layer in kinds[kind].layers for head in range(kinds[kind].n_heads)]
+        places = [HeadAddress(kind, layer, head) for layer in kinds[kind].layers for head in range(kinds[kind].n_heads)]
         rows, chosen = [list[HeadStatistic]() for _ in places], dict[str, np.ndarray]()
         for number, statistic in enumerate(STATISTICS):
             column = _column(blocks, f"{kind}.values", number)[read].reshape(len(read), 2, len(places))

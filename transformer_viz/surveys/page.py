@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.verdict import FLOOR_WORDS, MAP_WORDS, left_out_words
 from transformer_viz.export.assets import FOLDER
@@ -48,7 +48,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
     drawn: dict[str, PlainFigure] = {}
     for texts in survey.examples:
         place = texts.place
-        drawn[str(place)] = plain(survey_distribution)(survey, place.kind, place.layer, place.head, texts.by, style=style)
+        drawn[str(place)] = plain(survey_distribution)(survey, place, texts.by, style=style)
     shown_kinds = [kind for kind, of in survey.kinds.items() if of.layers]
     for kind in shown_kinds:
         if survey.agreement.get(kind):
@@ -59,7 +59,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         drawn["calibration"] = plain(survey_calibration)(outputs.confidence, style=style)
     figures = {name: _plain(figure) for name, figure in drawn.items()}
 
-    def numbers(head: HeadPlace) -> Iterator[tuple[str, ...]]:
+    def numbers(head: HeadAddress) -> Iterator[tuple[str, ...]]:
         for name, column in by_name.items():
             row = survey.at(head, name)
             if row is not None and (column.role is None or row.mean):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from transformer_viz import untrusted_files
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import Grid, HeadAddress, find_head
 from transformer_viz.analysis.head_names import ROLES
 from transformer_viz.analysis.intervals import Interval, normal, wilson
 from transformer_viz.analysis.measures import OF_MANY
@@ -173,9 +173,9 @@ class _OfHead:
     head: Count
 
     @property
-    def place(self) -> HeadPlace:
+    def place(self) -> HeadAddress:
         """The head."""
-        return HeadPlace(self.kind, self.layer, self.head)
+        return HeadAddress(self.kind, self.layer, self.head)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +216,7 @@ class HeadStatistic(_OfHead):
         return wilson(self.counts[1], self.n) if is_role else normal(self.mean, self.sd, self.n)
 
 
-def role_share(place: HeadPlace, role: str, count: int, n: int) -> HeadStatistic:
+def role_share(place: HeadAddress, role: str, count: int, n: int) -> HeadStatistic:
     """The row of a role: the mean of a statistic that is 1 in the texts where the head has the role, and 0 in the others."""
     share = count / n
     return HeadStatistic(
@@ -370,7 +370,7 @@ class SurveyedOutputs(Correct):
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What a survey found.
+    """The result of a survey.
 
     Attributes:
         model: the model that was surveyed.
@@ -427,43 +427,47 @@ class Survey:
         require(self.verdict is None or self.verdict.n_texts <= n, f"verdict: more texts than the {n} that were read")
 
     @cached_property
-    def places(self) -> tuple[HeadPlace, ...]:
+    def places(self) -> tuple[HeadAddress, ...]:
         """All heads by kind, layer and head."""
         kinds = [(kind, self.kinds[kind]) for kind in KINDS if kind in self.kinds]
-        return tuple(HeadPlace(kind, layer, head) for kind, of in kinds for layer in of.layers for head in range(of.n_heads))
+        return tuple(HeadAddress(kind, layer, head) for kind, of in kinds for layer in of.layers for head in range(of.n_heads))
 
     @cached_property
-    def _rows(self) -> dict[tuple[HeadPlace, str], HeadStatistic]:
+    def _rows(self) -> dict[tuple[HeadAddress, str], HeadStatistic]:
         return {(row.place, row.statistic): row for row in self.heads}
 
-    def at(self, place: HeadPlace, name: str) -> HeadStatistic | None:
+    @property
+    def grid(self) -> Grid:
+        """All heads."""
+        return {kind: (self.kinds[kind].layers, self.kinds[kind].n_heads) for kind in KINDS if kind in self.kinds}
+
+    def find(self, head: str | HeadAddress) -> HeadAddress:
+        """The address of a head that the survey has.
+
+        Raises:
+            OptionError: there is no such head.
+        """
+        return find_head(head, self.grid, "this survey")
+
+    def at(self, head: str | HeadAddress, name: str) -> HeadStatistic | None:
         """A head's statistic, or its share of texts with a role; None where no text has it."""
+        place = HeadAddress.read(head)
         row = self._rows.get((place, name))
         if row is None and name.startswith(ROLE) and self.texts.n_read:
             return role_share(place, name.removeprefix(ROLE), 0, self.texts.n_read)
         return row
 
-    def roles(self, place: HeadPlace) -> list[tuple[str, float]]:
+    def roles(self, head: str | HeadAddress) -> list[tuple[str, float]]:
         """The roles that a head has, and in which share of the texts, the most frequent first."""
+        place = HeadAddress.read(head)
         rows = [self._rows[place, ROLE + role] for role in ROLES if (place, ROLE + role) in self._rows]
         shares = [(row.statistic.removeprefix(ROLE), row.mean) for row in rows]
         return sorted(shares, key=lambda role: (-role[1], role[0]))
 
-    def texts_of(self, place: HeadPlace) -> HeadTexts | None:
+    def texts_of(self, head: str | HeadAddress) -> HeadTexts | None:
         """The texts that show a head; None where no text has its number."""
+        place = HeadAddress.read(head)
         return next((texts for texts in self.examples if texts.place == place), None)
-
-    def place(self, kind: str, layer: int, head: int) -> HeadPlace:
-        """The address of a head; layer and head from 0.
-
-        Raises:
-            OptionError: there is no such head.
-        """
-        found = next((place for place in self.places if (place.kind, place.layer, place.head) == (kind, layer, head)), None)
-        if found is not None:
-            return found
-        has = [f"{name} with layers {join_names(of.layers)} of {of.n_heads} heads" for name, of in self.kinds.items()]
-        raise OptionError(f"there is no head {kind!r}, layer {layer!r}, head {head!r} in this survey; it has {'; '.join(has)}")
 
     def statistic(self, name: str) -> SurveyedStatistic:
         """The statistic with this name.
@@ -512,10 +516,23 @@ class Survey:
 
 
 def load_survey(path: str | PathLike[str]) -> Survey:
-    """Reads a survey from its file `summary.json`, or from the folder of that file.
+    """Reads a survey.
+
+    Args:
+        path: its file `summary.json`, or the folder of that file.
+
+    Returns:
+        The survey.
 
     Raises:
         SurveyError: there is no such file, or it is damaged, too large, or of another version.
+
+    Example:
+        >>> import tempfile, transformer_viz as tv
+        >>> folder = tempfile.mkdtemp()
+        >>> found = tv.survey("reverse-small", ["hello"], output=folder, workers=1, verdict_texts=0)
+        >>> tv.load_survey(folder).texts.n
+        1
     """
     file = Path(path) / NAME if untrusted_files.is_folder(Path(path)) else Path(path)
     try:

@@ -1,6 +1,6 @@
 """What a survey says, in sentences of plain text."""
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
 from transformer_viz.surveys.columns import SurveyComparison, best, calibration, column
 from transformer_viz.surveys.result import Survey, SurveyedOutputs
@@ -11,7 +11,7 @@ _IN_TWENTY = 0.05
 """Of heads that do not differ, the share whose 95 % interval leaves 0 out by chance."""
 
 
-def head_words(place: HeadPlace) -> str:
+def head_words(place: HeadAddress) -> str:
     """`layer 2 head 1 of cross-attention`."""
     return f"{head_title(place.layer, place.head)} of {KIND_TITLES[place.kind]}"
 
@@ -34,7 +34,7 @@ def headline(survey: Survey, name: str) -> str:
     )
 
 
-def role_words(survey: Survey, head: HeadPlace) -> str:
+def role_words(survey: Survey, head: HeadAddress) -> str:
     """`mirror in 95 % of 2,000 texts, mixed in 5 %`."""
     roles = survey.roles(head)
     if not roles:

@@ -104,11 +104,25 @@ def survey(
         mode: how these verdicts occlude a token, as in `attribute`.
         on_progress: is called with a `Progress`; what it raises ends the survey.
 
+    Returns:
+        The statistics of each head: `at("cross.1.1", "mass")`, and `to_frame()` as a tidy table.
+
     Raises:
         InputError: texts that are not there, or none that can be read.
         OptionError: an impossible option, or a folder that is in use for something else.
         SurveyError: the disk is full, a worker was killed, or Ray is not there.
         TransformerVizError: as `load_model`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> found = tv.survey("reverse-small", ["hello", "planet"], workers=1, verdict_texts=0)
+        >>> found.texts.n
+        2
+        >>> 0 <= found.at("cross.1.1", "mass").mean <= 1
+        True
+
+    References:
+        Clark et al. (2019), "What Does BERT Look At?": https://arxiv.org/abs/1906.04341
     """
     options = SurveyOptions(k=k, by=by, max_length=max_length, seed=seed, verdict_texts=verdict_texts, mode=mode)
     if find_spec("pyarrow") is None:

@@ -1,4 +1,4 @@
-"""What a task is: text to tokens and back, the true answer, the true alignment, and samples.
+"""The interface of a task: text to tokens and back, the true answer, the true alignment, and samples.
 
 A task knows no model and no screen. A new one is one new file in this folder that
 defines `TASK`, a subclass of `Task`; the registry in `__init__` finds it.
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, OptionError, join_names, short_repr
-from transformer_viz.schema import finite_number
+from transformer_viz.schema import finite_number, whole_number
 from transformer_viz.text_display import character_words
 from transformer_viz.vocabulary import END, SPECIAL_TOKENS, START, Vocabulary
 
@@ -165,17 +165,16 @@ class Task(ABC):
         """The fewest texts that `judged` can be asked for: one for each length and source."""
         return len(self.evaluated_lengths) * len(self.sources)
 
-    def check_samples(self, samples: int, name: str = "samples=") -> None:
-        """Raises an OptionError unless `judged` can be asked for so many; `name` is what stands before the number there."""
+    def check_samples(self, samples: int, name: str = "samples") -> None:
+        """Raises an OptionError unless `judged` can be asked for so many; `name` is the option."""
         least = self.least_samples()
-        if isinstance(samples, bool) or not isinstance(samples, int) or not least <= samples <= MOST_SAMPLES:
-            raise OptionError(
-                f"{name}{samples!r} is not possible; it is a whole number from {least} "
-                f"(one for each of {least} kinds and lengths) to {MOST_SAMPLES}"
-            )
+        try:
+            whole_number(name, samples, least, MOST_SAMPLES)
+        except OptionError as error:
+            raise OptionError(f"{error}, at least one for each of {least} kinds and lengths") from error
 
     def split_key(self, text: str) -> str:
-        """What decides on which side of the split a text is."""
+        """The key that decides on which side of the split a text is."""
         return text
 
     def is_held_out(self, text: str) -> bool:
@@ -194,7 +193,7 @@ class Task(ABC):
         return self.join(self.answer(self.symbols(text)) or [])
 
     def frame(self, symbols: Sequence[str]) -> list[str]:
-        """What the encoder reads: the symbols between `<start>` and `<end>`."""
+        """Frames the symbols of a source by `<start>` and `<end>`."""
         return [START, *symbols, END]
 
     def symbol_indices(self, framed: Sequence[str]) -> list[int | None]:

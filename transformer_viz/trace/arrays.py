@@ -271,7 +271,7 @@ def _first(found: np.ndarray) -> str:
 
 
 def rows_not_one(masked: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Which rows do not sum to 1, bool (…, query); one in which everything is masked may hold zeros.
+    """Finds rows that do not sum to 1, bool (…, query); one in which everything is masked may hold zeros.
 
     Args:
         masked: bool that broadcasts to `weights`, True = masked.
@@ -282,7 +282,7 @@ def rows_not_one(masked: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def weights_on_masked(masked: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Which masked cells have weight, bool in the shape of `weights`.
+    """Finds masked cells with weight, bool in the shape of `weights`.
 
     Where everything in a row is masked they may: some programs then spread it evenly. Arguments as in `rows_not_one`.
     """

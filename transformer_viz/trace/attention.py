@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, get_args
 
 import numpy as np
 
-from transformer_viz.errors import OptionError, TraceError, join_names
-from transformer_viz.schema import Range
-from transformer_viz.terms import KINDS, REASON_WORDS, Head, Kind
+from transformer_viz.addresses import check_kind, range_words
+from transformer_viz.errors import OptionError, TraceError, join_names, short_repr
+from transformer_viz.schema import Range, whole_number
+from transformer_viz.terms import REASON_WORDS, Head, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,10 +104,8 @@ class Attention:
         Raises:
             OptionError: this layer was not recorded; the message says which were.
         """
-        if isinstance(layer, bool) or not isinstance(layer, int) or layer not in self.layers:
-            is_whole = self.layers == tuple(range(self.n_layers))
-            which = f"a whole number from 0 to {self.n_layers - 1}" if is_whole else f"one of {join_names(self.layers)}"
-            raise OptionError(f"layer={layer!r} is not possible; it is {which}")
+        if type(layer) is not int or layer not in self.layers:
+            raise OptionError(f"layer={short_repr(layer)} is not possible; it is one of {range_words(self.layers, first=0)}")
         return self.layers.index(layer)
 
     def head(self, layer: int, head: Head) -> np.ndarray:
@@ -142,7 +141,7 @@ class Attention:
         """
         if self.scores is None:
             raise OptionError('this run has no scores of this kind; decode with record=("weights", "scores")')
-        return self.scores[self.layer_index(layer), check_index("head", head, self.n_heads)]
+        return self.scores[self.layer_index(layer), whole_number("head", head, 0, self.n_heads - 1)]
 
     def to_frame(self, layer: int | None = None, head: int | None = None) -> "pd.DataFrame":
         """Every weight as a row: layer, head, query, query_token, key, key_token, weight, masked; with ids those too.
@@ -218,9 +217,7 @@ class Attentions(dict[Kind, Attention]):
     """The attention of a run by its kind, in the order of `KINDS`; a kind that the run does not have is an OptionError."""
 
     def __missing__(self, kind: object) -> Attention:
-        if kind not in KINDS:
-            raise OptionError(f"kind {kind!r} is not known; choose one of {join_names(KINDS)}")
-        raise OptionError(f"this run has no {kind} attention; it has {', '.join(self) or 'none'}")
+        return self[check_kind(kind, self)]
 
 
 def combine_heads(heads: np.ndarray, head: Head) -> np.ndarray:
@@ -233,15 +230,9 @@ def combine_heads(heads: np.ndarray, head: Head) -> np.ndarray:
         return heads.mean(0, dtype=np.float32)
     if head == "max":
         return heads.max(0).astype(np.float32, copy=False)
-    return heads[check_index("head", head, len(heads))].astype(np.float32, copy=False)
-
-
-def check_index(name: str, value: object, size: int) -> int:
-    """A number of a head, a step or the like from 0 to `size` - 1, or an OptionError."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < size:
-        words = " (or 'mean' or 'max')" if name == "head" else ""
-        raise OptionError(f"{name}={value!r} is not possible; it is a whole number from 0 to {size - 1}{words}")
-    return value
+    if isinstance(head, str):
+        raise OptionError(f"head={short_repr(head)} is not possible; all heads of a layer as one are 'mean' or 'max'")
+    return heads[whole_number("head", head, 0, len(heads) - 1)].astype(np.float32, copy=False)
 
 
 def check_codes(name: str, reasons: np.ndarray) -> None:

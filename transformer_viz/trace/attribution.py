@@ -30,7 +30,7 @@ _PRECISIONS = ("float32", "float64")
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """What one measure says of one run.
+    """The result of one method for one run.
 
     Attributes:
         method: the measure's name.
@@ -69,6 +69,12 @@ class Attribution:
         if len(self.layers) != (len(self.values) if self.values.ndim == 4 else 0):
             raise TraceError(f"{self.name} has {len(self.layers)} layer numbers for values of {self.values.shape}")
         self.values.setflags(write=False)
+
+    def __repr__(self) -> str:
+        """One line; the values would fill pages."""
+        axes = "query × key" if self.values.ndim == 2 else "layer × head × query × key"
+        sizes = " × ".join(map(str, self.values.shape))
+        return f"<Attribution {self.name}: {sizes} ({axes}){f', {self.unit}' if self.unit else ''}>"
 
     @property
     def name(self) -> str:

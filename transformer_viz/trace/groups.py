@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """What one computation adds to a run.
+    """The arrays that one computation adds to a run.
 
     Attributes:
         arrays: by short names; float16, float32, float64, int32 or uint8 of one to six axes. Bools become 0 and 1.

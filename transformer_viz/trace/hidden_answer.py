@@ -69,7 +69,7 @@ def _cover(attention: Attention, rows: range) -> Attention:
 
 
 def between(trace: Trace) -> str:
-    """What joins two output tokens in the text: nothing, or a space where tokens are words or syllables.
+    """The separator of two output tokens in the text: nothing, or a space where tokens are words or syllables.
 
     Tokens with ids, which are those of other libraries' models, contain their own spaces.
     """
@@ -80,7 +80,7 @@ def between(trace: Trace) -> str:
 
 
 def _symbols(trace: Trace) -> list[str]:
-    """What was written, as the text has it."""
+    """The written tokens as text."""
     return [token for token in trace.output_tokens[trace.n_given :] if token not in SPECIAL_TOKENS]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import numpy as np
 
-from transformer_viz.addresses import row_address
+from transformer_viz.addresses import HeadAddress, row_address
 from transformer_viz.errors import OptionError, TraceError, join_names
 from transformer_viz.model.attention_block import NormKind
 from transformer_viz.model.config import NormPlacement
@@ -123,9 +123,14 @@ class Inside:
         return own.shape == self.weights.shape and np.allclose(own, self.weights, atol=_AGREES, equal_nan=True)
 
     @property
-    def place(self) -> tuple[Kind, int, int, int]:
-        """Kind, layer, head, row."""
-        return self.kind, self.layer, self.head, self.row
+    def place(self) -> HeadAddress:
+        """The head."""
+        return HeadAddress(self.kind, self.layer, self.head)
+
+    @property
+    def address(self) -> str:
+        """The head and the row, such as `cross.2.3:5`."""
+        return row_address(self.place, self.row)
 
     @property
     def masked(self) -> np.ndarray:
@@ -164,7 +169,7 @@ class Inside:
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Inside {row_address(self.place)}: {len(self.keys)} keys, d_k {len(self.query)}, d_v {len(self.output)}>"
+        return f"<Inside {self.address}: {len(self.keys)} keys, d_k {len(self.query)}, d_v {len(self.output)}>"
 
 
 _HINTS = {name: get_args(hint) for name, hint in get_type_hints(Inside, include_extras=True).items()}

@@ -86,7 +86,7 @@ class Recorder:
         return whole
 
     def arrays(self, kind: Kind) -> dict[TapName, np.ndarray]:
-        """What was seen of a kind, on the CPU; nothing where it was not seen.
+        """The recorded arrays of a kind, on the CPU; nothing where it was not seen.
 
         A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
         """
@@ -109,5 +109,5 @@ class Recorder:
         return torch.stack([pieces[0] for pieces in each], 1).cpu().numpy() if each else None
 
     def _by_layer(self, kind: Kind, name: TapName) -> list[list[Tensor]]:
-        """What was kept of each layer, one after the other."""
+        """Joins what was kept of each layer."""
         return [self._pieces[key] for key in sorted(self._pieces) if key[:2] == (kind, name)]

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from transformer_viz.errors import OptionError, TraceError
-from transformer_viz.schema import Count, Range, Share
+from transformer_viz.errors import TraceError
+from transformer_viz.schema import Count, Range, Share, whole_number
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import PRECISIONS
 from transformer_viz.trace.steps import LogProbability, Text
@@ -154,8 +154,7 @@ class Search:
         Raises:
             OptionError: there is no such node.
         """
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.nodes):
-            raise OptionError(f"node {number!r} is not in this search; it has nodes 0 to {len(self.nodes) - 1}")
+        whole_number("node", number, 0, len(self.nodes) - 1)
         path = [self.nodes[number]]
         while path[-1].parent is not None:
             path.append(self.nodes[path[-1].parent])

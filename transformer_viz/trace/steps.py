@@ -1,4 +1,4 @@
-"""What a model wrote at each step, and what it would put at a mask token."""
+"""The written token of each step with its candidates, and the candidates at a mask token."""
 
 import math
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fill:
-    """What a model would put at a mask token of the source.
+    """The candidates of a model at a mask token of the source.
 
     Attributes:
         place: of the mask token among the source tokens.

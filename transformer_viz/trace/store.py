@@ -68,6 +68,15 @@ def save_trace(trace: Trace, path: str | PathLike[str]) -> None:
     Raises:
         TraceError: the run holds something that a file cannot, such as an object in `made_by`.
         OSError: the disk is full, or the folder cannot be written to; a file that was there is still there.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "hello.npz"
+        >>> tv.save_trace(tv.decode(model, "hello"), path)
+        >>> path.exists()
+        True
     """
     write_bytes(to_bytes(trace), Path(path))
 
@@ -145,9 +154,21 @@ def load_trace(
         max_bytes: the most bytes that the file may have; 1 GiB by default.
         max_unpacked: the most bytes that it may unpack to; 1 GiB by default. Reading takes up to about 4 times as much.
 
+    Returns:
+        The Trace.
+
     Raises:
         TraceError: not a trace, damaged, or of a later version.
         TraceTooLargeHere: a TraceError too; the file has, or unpacks to, more bytes than allowed.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> import io, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "hello.npz"
+        >>> tv.save_trace(tv.decode(model, "hello"), path)
+        >>> tv.load_trace(path).text
+        'olleh'
     """
     name = str(path if isinstance(path, str | PathLike) else getattr(path, "name", None) or "the file")[-200:]
     try:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 import transformer_viz
-from transformer_viz.addresses import row_address
+from transformer_viz.addresses import AttentionAddress, Grid, check_kind, find
 from transformer_viz.errors import OptionError, TraceError, join_names
-from transformer_viz.schema import Count, Range
+from transformer_viz.schema import Count, Range, whole_number
 from transformer_viz.terms import KINDS, Kind, ModelKind
 from transformer_viz.trace import arrays
 from transformer_viz.trace.attention import Attention, Attentions, Precision, check_codes
@@ -99,8 +99,8 @@ class Trace:
     attributions: Annotated[Mapping[str, Attribution], Range(0, MOST_ATTRIBUTIONS)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if unknown := [kind for kind in self.attentions if kind not in KINDS]:
-            raise TraceError(f"attentions: {str(unknown[0])[:40]!r} is no kind of attention; there are {join_names(KINDS)}")
+        for kind in self.attentions:
+            check_kind(kind, what="attentions", error=TraceError)
         source, target = self.source_ids, self.target_ids
         ids = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
         kinds = [kind for kind in KINDS if kind in self.attentions]
@@ -131,7 +131,7 @@ class Trace:
             result.check(*self.labels(result.kind))
         if len(self.insides) > MOST_INSIDES:
             raise TraceError(f"a run holds the inside of at most {MOST_INSIDES} heads and rows; make another file for more")
-        if len({inside.place for inside in self.insides}) < len(self.insides):
+        if len({inside.address for inside in self.insides}) < len(self.insides):
             raise TraceError("inside: a head and row stands in it twice")
         for inside in self.insides:
             self._check_inside(inside)
@@ -206,7 +206,7 @@ class Trace:
             check_codes("search: decoder_reasons", search.decoder_reasons)
 
     def _check_inside(self, inside: Inside) -> None:
-        where, attention = row_address(inside.place), self.attentions.get(inside.kind)
+        where, attention = inside.address, self.attentions.get(inside.kind)
         if attention is None or inside.layer not in attention.layers or inside.head >= attention.n_heads:
             raise TraceError(f"inside: {where} is not in this run")
         if inside.row >= len(attention.queries) or not inside.is_of(attention):
@@ -317,6 +317,11 @@ class Trace:
         return tuple(self.attentions)
 
     @property
+    def grid(self) -> Grid:
+        """All heads that were recorded."""
+        return {kind: (attention.layers, attention.n_heads) for kind, attention in self.attentions.items()}
+
+    @property
     def encoder(self) -> Attention:
         """Self-attention of the encoder; an OptionError where the run has none."""
         return self.attentions["encoder"]
@@ -410,7 +415,7 @@ class Trace:
         return None if key is None or self.source_letters[key] is None else step
 
     def true_token(self, step: int) -> str | None:
-        """What should have been written at a step, by position; None where nothing is known or expected."""
+        """The right token of a step, by position; None where nothing is known or expected."""
         known = self.expected_tokens
         return known[step] if known is not None and step < len(known) else None
 
@@ -421,8 +426,7 @@ class Trace:
             OptionError: the run was no beam search, or has fewer hypotheses.
         """
         search = self._recorded_search()
-        if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < len(search.best):
-            raise OptionError(f"hypothesis {i!r} is not there; this search has 0 to {len(search.best) - 1}")
+        whole_number("hypothesis", i, 0, len(search.best) - 1)
         return self.at_node(search.best[i])
 
     def at_node(self, number: int) -> "Trace":
@@ -470,12 +474,12 @@ class Trace:
         return replace(self, attributions={**self.attributions, result.name: result})
 
     def with_inside(self, inside: Inside) -> "Trace":
-        """This run with a result of `tv.inside`, which its file keeps; it replaces one of the same head and row.
+        """This run with a result of `tv.inspect_head`, which its file keeps; it replaces one of the same head and row.
 
         Raises:
             TraceError: the numbers are of another run, or there are too many.
         """
-        return replace(self, insides=(*(one for one in self.insides if one.place != inside.place), inside))
+        return replace(self, insides=(*(one for one in self.insides if one.address != inside.address), inside))
 
     def inside_labels(self, kind: Kind, row: int) -> dict[str, Any]:
         """The fields of an `Inside` that say what stands in the row and at the keys, and whose numbers they are."""
@@ -491,19 +495,21 @@ class Trace:
             "run": {**by, "source": self.source, "text": self.text, "edits": list(self.edits), "mistake": self.mistake},
         }
 
-    def to_frame(self, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> "pd.DataFrame":
+    def to_frame(self, where: str | AttentionAddress | None = None) -> "pd.DataFrame":
         """A data frame with a row for each weight: kind, layer, head, query, query_token, key, key_token, weight, masked.
 
         Layers, heads and positions count from 0. A run with ids has the columns query_id and key_id too.
 
         Args:
-            kind: one kind alone; with it `layer` and `head` choose one of them.
-            layer: by its number.
-            head: by its number.
+            where: a kind (`cross`), a layer (`cross.2`) or a head (`cross.2.3`) alone.
+
+        Raises:
+            OptionError: the run has no such kind, layer or head.
         """
         import pandas as pd
 
-        frames = {one: self.attentions[one].to_frame(layer, head) for one in (self.kinds if kind is None else (kind,))}
+        places = [AttentionAddress(kind) for kind in self.kinds] if where is None else [find(where, self.grid)]
+        frames = {place.kind: self.attentions[place.kind].to_frame(place.layer, place.head) for place in places}
         for one, frame in frames.items():
             frame.insert(0, "kind", one)
         return pd.concat(frames.values(), ignore_index=True) if frames else pd.DataFrame()

@@ -33,8 +33,17 @@ def decode_batch(
         max_trace_bytes: as in `decode`.
         on_token: as in `decode`.
 
+    Returns:
+        A Trace for each text, with the padding in it.
+
     Raises:
         InputError: a text that cannot be read, or none at all.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> [run.text for run in tv.decode_batch(model, ["hello", "ab"])]
+        ['olleh', 'ba']
     """
     return decode(
         model,
@@ -48,7 +57,7 @@ def decode_batch(
     )
 
 
-def read_batch(
+def decode_forced(
     model: LoadedModel,
     sources: Sequence[str],
     targets: Sequence[Target | None] | None = None,
@@ -70,9 +79,19 @@ def read_batch(
         mistake: as in `decode`.
         max_trace_bytes: as in `decode`; None is its default.
 
+    Returns:
+        A Trace for each text, with scores.
+
     Raises:
         InputError: a text that cannot be read, none at all, or not one target for each source.
         OptionError: a target for an encoder alone.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> [run] = tv.decode_forced(model, ["hello"], ["olleh"])
+        >>> run.cross.scores.shape  # (layer, head, query, key)
+        (2, 4, 6, 7)
     """
     given = [None] * len(sources) if targets is None else list(targets)
     if len(given) != len(sources):

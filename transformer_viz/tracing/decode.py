@@ -56,6 +56,9 @@ def decode(
         target: a target for each source text, as text or as a tuple of tokens without `<end>`. It is read in one
             pass (teacher forcing), nothing is decoded.
         edits: changes to masks, heads and rows of weights, in every sentence; objects or text (see `edits`).
+        tap: a callable that sees, and may change, every intermediate of every attention by its name. `tv.RecordTap` keeps
+            some, `tv.ReplaceTap` replaces one; `help(tv.Tap)` lists the names with their shapes. It comes after edits and
+            mistake, and the Trace has what it returns. What reads a run again, such as `attribute`, does so without it.
         mistake: a deliberate mask mistake (see `model.mistakes`).
         record: `weights`, and `scores` where the scores before the mask are wanted too.
         kinds: which kinds of attention the Trace keeps, of `encoder`, `decoder` and `cross`; all by default.
@@ -83,11 +86,32 @@ def decode(
     Where an edit or a mistake lets a row see a later token, every step computes all rows again, and the maps
     are those of the last pass.
 
+    Returns:
+        A Trace, or a list of them for a list of texts.
+
     Raises:
         InputError: a text that the task cannot read.
         OptionError: an impossible keyword.
         TraceTooLarge: an OptionError that says with which keywords the Trace would be small enough.
         DeviceError: the device ran out of memory.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> trace.text
+        'olleh'
+        >>> trace.cross.weights.shape  # (layer, head, query, key)
+        (2, 4, 6, 7)
+        >>> without = tv.decode(model, "hello", edits=["cross.1.1:zero"])
+        >>> best = tv.decode(model, "hello", strategy="beam", beam_size=3)
+        >>> [run.text for run in (without, best)][1]
+        'olleh'
+
+    References:
+        Vaswani et al. (2017), "Attention Is All You Need": https://arxiv.org/abs/1706.03762
+        The length penalty: Wu et al. (2016), "Google's Neural Machine Translation System":
+            https://arxiv.org/abs/1609.08144
     """
     traces = _traces(DecodeRequest.of(model, text, target, **options))
     return traces[0] if isinstance(text, str) else traces
@@ -103,7 +127,22 @@ def trace_size(
 ) -> TraceSize:
     """Predicts the size in bytes of what `decode` would return for the same arguments, without running the model.
 
-    `max_trace_bytes` and `on_token` are ignored. An impossible text or keyword raises the error that `decode` raises.
+    Args:
+        model: as in `decode`.
+        text: as in `decode`.
+        target: as in `decode`.
+        options: as in `decode`; `max_trace_bytes` and `on_token` are ignored. An impossible one raises the error of `decode`.
+
+    Returns:
+        Bytes: of the arrays, of the records, and what the run takes besides.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> size = tv.trace_size(model, "hello", max_length=8)
+        >>> trace = tv.decode(model, "hello", max_length=8)
+        >>> trace.nbytes <= size.arrays
+        True
     """
     return predicted(DecodeRequest.of(model, text, target, **options))
 
@@ -128,7 +167,7 @@ def _traces(request: DecodeRequest) -> list[Trace]:
         else:
             most_rows = BLOCK // max(1, n_texts * reader.sizes.vocabulary)
             ranks = TokenRanks(request.n_candidates, model.tokenizer, most_rows)
-            tap = compose(changing_tap(request.edits, request.mistake, reader.sizes, request.closed), recorder)
+            tap = compose(changing_tap(request.edits, request.mistake, reader.sizes, request.closed), request.tap, recorder)
             if not reader.kind.writes:
                 decoded = read_sources(request, tap)
             elif request.is_forced:
@@ -176,7 +215,7 @@ def _search(request: DecodeRequest, beam: Beam, recorder: Recorder, progress: "_
         max_length=request.max_length,
         prefix=request.prefix,
         ban=request.ban,
-        tap=recorder,
+        tap=compose(request.tap, recorder),
         after_step=after_step,
     )
     return BeamTraces(request, recorder, searches, ranked)

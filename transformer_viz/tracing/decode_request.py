@@ -13,7 +13,7 @@ from transformer_viz.keywords import with_keywords
 from transformer_viz.loaded_model import LoadedModel, check_loaded
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
-from transformer_viz.model.tap import TapName
+from transformer_viz.model.tap import Tap, TapName, checked
 from transformer_viz.schema import LARGEST, check_keywords, whole_number
 from transformer_viz.terms import STRATEGIES, Kind
 from transformer_viz.tracing.edit_tap import check_edits, looks_ahead
@@ -38,6 +38,7 @@ class DecodeKeywords(WritingKeywords, RecordingKeywords, total=False):
     record: Sequence[str]
     max_trace_bytes: int | None
     on_token: OnToken | None
+    tap: Tap | None
 
 
 DEFAULTS: DecodeKeywords = {
@@ -110,6 +111,7 @@ class DecodeRequest:
         n_candidates: how many of the most probable tokens each step keeps.
         max_trace_bytes: the most that all Traces may take together.
         on_token: is called after each token, or None.
+        tap: sees and may change every intermediate after edits and mistake, or None.
         keeps_padding: whether Traces keep it, of sources and of targets.
     """
 
@@ -129,6 +131,7 @@ class DecodeRequest:
     n_candidates: int
     max_trace_bytes: int
     on_token: OnToken | None
+    tap: Tap | None
     keeps_padding: tuple[bool, bool]
 
     @classmethod
@@ -203,6 +206,7 @@ class DecodeRequest:
             else whole_number("max_trace_bytes", max_trace_bytes, 1, LARGEST),
             keeps_padding=(pad_to is not None, pad_target_to is not None),
             on_token=given.get("on_token"),
+            tap=checked(given.get("tap")),
         )
         if request.beam is not None and (edits or mistake or request.with_scores):
             raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")

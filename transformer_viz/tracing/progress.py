@@ -8,7 +8,7 @@ from transformer_viz.loaded_model import Tokenizer
 
 @dataclass(frozen=True)
 class Written:
-    """What has been written so far, given to `on_token` of `decode`.
+    """The output so far, given to `on_token` of `decode`.
 
     Attributes:
         n_steps: how many tokens the longest text has.
@@ -22,7 +22,7 @@ class Written:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What was written so far, as text."""
+        """The output so far, as text."""
         return tuple(map(self.tokenizer.text, self.ids))
 
 

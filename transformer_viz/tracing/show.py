@@ -30,8 +30,18 @@ def show(
             a later key, and else an encoder's.
         beam_indices: of a beam search by `generate`, its `beam_indices`.
 
+    Returns:
+        A Trace.
+
     Raises:
         TraceError: the parts do not fit together; or the attention is empty, since it was computed by a fused kernel.
+
+    Example:
+        >>> import numpy as np
+        >>> import transformer_viz as tv
+        >>> trace = tv.show(np.eye(3), ["a", "b", "c"])
+        >>> trace.kinds
+        ('decoder',)
     """
     if source_tokens is not None:
         if kind not in (None, "cross"):

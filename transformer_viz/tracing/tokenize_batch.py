@@ -45,7 +45,7 @@ def longest_source(model: LoadedModel) -> int:
 
 
 def framed_targets(model: LoadedModel, targets: Sequence[Target], n_given: int = 0) -> list[list[int]]:
-    """What should be written: each target and its end, after so many tokens that were given."""
+    """Frames targets: each target and its end, after so many tokens that were given."""
     reader = model.model
     if not reader.kind.writes:
         raise OptionError(f"{model.name} is an encoder alone, which writes nothing: leave the target out")

@@ -114,7 +114,7 @@ class TraceBuilder:
         )
 
     def _fills(self, i: int) -> tuple[Fill, ...]:
-        """What may stand at each mask token of sentence `i`, of an encoder alone."""
+        """The candidates at each mask token of sentence `i`, of an encoder alone."""
         if self.logits is None:
             return ()
         tokenizer, ids = self.request.model.tokenizer, self.request.sentences[i].source_ids

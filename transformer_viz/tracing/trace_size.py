@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from transformer_viz.addresses import HIGHEST, check_kind, range_words
 from transformer_viz.errors import OptionError, TraceTooLarge, join_names
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.numbers_in_words import bytes_words
-from transformer_viz.terms import KIND_TITLES, KINDS, Kind
+from transformer_viz.schema import whole_number
+from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.attention import PRECISIONS, Precision
 from transformer_viz.trace.trace import Trace
 
@@ -72,12 +74,10 @@ def check_recording(
     if precision not in PRECISIONS:
         raise OptionError(f"precision={str(precision)[:40]!r} is not known; choose one of {join_names(PRECISIONS)}")
     names, numbers = _several(sizes.layers if kinds is None else kinds), None if layers is None else _several(layers)
-    if unknown := [name for name in names if name not in KINDS]:
-        raise OptionError(f"kinds: {str(unknown[0])[:40]!r} is not known; choose from {join_names(KINDS)}")
     if not names:
-        raise OptionError(f"kinds is empty; choose at least one of {join_names(KINDS)}")
-    if lacking := [kind for kind in KINDS if kind in names and kind not in sizes.layers]:
-        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {join_names(sizes.layers)}")
+        raise OptionError(f"kinds is empty; choose at least one of {join_names(sizes.kinds)}")
+    for name in names:
+        check_kind(name, sizes.kinds, "this model", "kinds")
     chosen = {kind: sizes.layers[kind] for kind in KINDS if kind in names}
     if numbers is None:
         return RecordingOptions(chosen, precision)
@@ -85,10 +85,10 @@ def check_recording(
         raise OptionError("layers is empty; choose at least one layer, or leave it out to keep all")
     for kind, there in chosen.items():
         for number in numbers:
-            if isinstance(number, bool) or not isinstance(number, int) or number not in there:
+            if whole_number("layers", number, 0, HIGHEST - 1) not in there:
                 more = "" if len(chosen) == 1 else "; kinds= chooses the kinds that have it"
-                which = f"0 to {there[-1]}" if there == tuple(range(len(there))) else join_names(there)
-                raise OptionError(f"layers: {str(number)[:40]} is not possible; {kind} attention has layers {which}{more}")
+                which = range_words(there, first=0)
+                raise OptionError(f"layers: {number} is not possible; {kind} attention has layers {which}{more}")
     return RecordingOptions(dict.fromkeys(chosen, tuple(sorted(set(numbers)))), precision)
 
 
@@ -116,12 +116,12 @@ class TraceSize:
 
     @property
     def total(self) -> int:
-        """What is kept; `max_trace_bytes` limits it."""
+        """The bytes that are kept; `max_trace_bytes` limits them."""
         return self.arrays + self.records
 
     @property
     def peak(self) -> int:
-        """What is kept and what the run takes besides."""
+        """The bytes that are kept, and those that the run takes besides."""
         return self.total + self.working
 
     def fits(self, max_trace_bytes: int) -> bool:
@@ -219,7 +219,7 @@ def check(requests: Sequence["DecodeRequest"], max_trace_bytes: int) -> None:
 
 
 def bytes_of(trace: Trace) -> int:
-    """What a finished Trace takes: its arrays, and its records at the most."""
+    """The bytes of a finished Trace: its arrays, and its records at the most."""
     search = trace.search
     # The steps of a search's best hypothesis share its rows' candidates.
     lists = [step.candidates for step in trace.steps] if search is None else search.candidates

@@ -1,4 +1,4 @@
-"""`untrained`: the same run by a model with random parameters, the second baseline for every grade of attention."""
+"""`decode_untrained`: the same run by a model with random parameters, the second baseline for every grade of attention."""
 
 import threading
 from dataclasses import replace
@@ -19,7 +19,7 @@ LARGEST_SEED = 2**63 - 1
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
+def decode_untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
     """Runs a model of the checkpoint's sizes, but with random parameters, over the source and the output of a run.
 
     It reads the same tokens as the trained model in one pass (teacher forcing), so that the rows of the two runs correspond.
@@ -30,9 +30,20 @@ def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
         trace: a run of this checkpoint.
         seed: of the parameters; the same seed gives the same model.
 
+    Returns:
+        Its Trace, whose rows are those of the run.
+
     Raises:
         OptionError: an impossible seed.
         InputError: the task cannot read the run's source again.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> fresh = tv.decode_untrained(model, trace, seed=0)
+        >>> fresh.cross.weights.shape == trace.cross.weights.shape
+        True
     """
     whole_number("seed", seed, 0, LARGEST_SEED)
     like = next(checkpoint.model.parameters())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import AttentionAddress, find_map
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axes, map_traces
@@ -16,9 +17,9 @@ from transformer_viz.figures.mosaic import Grid
 from transformer_viz.figures.parts import axis, frame, on_axes, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, base_layout, escape
 from transformer_viz.numbers_in_words import compact_words, percent_words
-from transformer_viz.terms import Head, Kind, head_label, row_labels
+from transformer_viz.schema import whole_number
+from transformer_viz.terms import Kind, head_label, row_labels
 from transformer_viz.text_display import shorten
-from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.trace import Trace
 from transformer_viz.training.result import Course, Row, TrainingSnapshot, best_head, course, head_masses
 
@@ -94,9 +95,7 @@ _LONGEST_TEXT = 22
 @plotly_figure
 def snapshot_maps(
     moments: Sequence[tuple[str, Trace]],
-    kind: Kind,
-    layer: int,
-    head: Head,
+    head: str | AttentionAddress,
     *,
     per_row: int = 6,
     style: Style = Style(),
@@ -105,14 +104,14 @@ def snapshot_maps(
 
     Args:
         moments: a title for each, and the run.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
-        head: from 0, or `mean` or `max`.
+        head: a head, such as `cross.2.3`, or all heads of a layer as one, `cross.2.mean` or `cross.2.max`; of a kind or a layer
+            alone, such as `cross`, its first head.
         per_row: how many stand side by side.
         style: theme and size.
     """
     colours, size, columns = style.colours, style.size - 1, min(per_row, len(moments))
-    maps = [trace.attentions[kind].head(layer, head) for _, trace in moments]
+    kind, layer, number = find_map(head, moments[0][1].grid)
+    maps = [trace.attentions[kind].head(layer, number) for _, trace in moments]
     shape = max(map(len, maps)), max(values.shape[1] for values in maps)
     grid = Grid([escape(shorten(title, _LONGEST_TEXT)) for title, _ in moments], columns, shape)
     # A map that is smaller than another one ends before its tile does.
@@ -120,7 +119,7 @@ def snapshot_maps(
     masked = np.zeros(weights.shape, bool)
     for place, values, (_, trace) in zip(grid.places, maps, moments, strict=True):
         here = (*place, *map(slice, values.shape))
-        masked[here] = trace.attentions[kind].head_mask(layer, head)
+        masked[here] = trace.attentions[kind].head_mask(layer, number)
         weights[here] = np.where(masked[here], np.nan, values)
     drawn = grid.exact_maps(weights, share_scale(colours), [(masked, colours.masked)])
     return PlainFigure([*drawn, *grid.marks(colours, size)], grid.layout(colours, size, 40 + grid.n_rows * 190))
@@ -133,9 +132,7 @@ _HALVES = {"mass": ["0", "50 %", "100 %"], "entropy": ["0", "0.5", "1"]}
 @plotly_figure
 def training_playback(
     moments: Sequence[TrainingSnapshot],
-    kind: Kind = "cross",
-    layer: int | None = None,
-    head: int = 0,
+    head: str | AttentionAddress = "cross",
     moment: int | None = None,
     position: int = 0,
     *,
@@ -145,10 +142,8 @@ def training_playback(
     """Draws the playback of a training: one head's map, every head's progress and one position's candidates, at each moment.
 
     Args:
-        moments: from `replay`.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0; by default the first that the runs have.
-        head: from 0.
+        moments: from `tv.trace_training`.
+        head: a head, such as `cross.2.3`; of a kind or a layer alone, such as `cross`, its first head.
         moment: the index of the moment that is drawn first, from 0; by default the last.
         position: the position in the target whose candidates are shown, from 0; its row has a frame.
         with_answer: ring the true key of each row.
@@ -158,12 +153,14 @@ def training_playback(
         OptionError: no moments, or no such kind, layer, head, moment or position.
     """
     if not moments:
-        raise OptionError("there are no moments to draw; replay makes them")
+        raise OptionError("there are no moments to draw; tv.trace_training makes them")
     first = moments[0].forced
-    at = len(moments) - 1 if moment is None else check_index("moment", moment, len(moments))
-    check_index("position", position, len(first.steps))
-    layer = first.attentions[kind].layers[0] if layer is None else layer
-    picture = _Playback(moments, kind, layer, head, position, style, with_answer)
+    at = len(moments) - 1 if moment is None else whole_number("moment", moment, 0, len(moments) - 1)
+    whole_number("position", position, 0, len(first.steps) - 1)
+    kind, layer, head_number = find_map(head, first.grid)
+    if not isinstance(head_number, int):
+        raise OptionError(f"{head} is all heads of a layer as one; a playback shows one head, as in {kind}.{layer + 1}.1")
+    picture = _Playback(moments, kind, layer, head_number, position, style, with_answer)
     traces = picture.traces()
     for number, update in picture.updates(at).items():
         traces[number].update(update)
@@ -195,7 +192,10 @@ class _Playback:
         self.reasons = np.where(covered[0], np.uint8(0), self.attention.head_reasons(self.layer, self.head))
         self.course: Course = course(self.moments, self.kind)
         self.layers = self.attention.layers
-        self.place = (self.attention.layer_index(self.layer), check_index("head", self.head, self.course.values.shape[2]))
+        self.place = (
+            self.attention.layer_index(self.layer),
+            whole_number("head", self.head, 0, self.course.values.shape[2] - 1),
+        )
         self.own = self.course.values[:, *self.place]
 
     # ---- traces

@@ -1,4 +1,4 @@
-"""`replay`: runs one text through the snapshots of a training, to see attention form."""
+"""`trace_training` runs one text through the snapshots of a training, to see attention form."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +17,7 @@ MOST_MOMENTS = 60
 MAX_REPLAY_BYTES = 256_000_000
 
 
-def replay(
+def trace_training(
     checkpoint: Checkpoint,
     text: str,
     *,
@@ -44,11 +44,21 @@ def replay(
         layers: as in `decode`.
         precision: as in `decode`.
 
+    Returns:
+        For each snapshot what it writes by itself, and what it reads of the fixed target.
+
     Raises:
         CheckpointError: no snapshots, or a damaged one.
         InputError: a text that the task cannot read.
         OptionError: an impossible keyword.
         TraceTooLarge: not even two snapshots fit into `max_trace_bytes`.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse-small", device="cpu")
+        >>> moments = tv.trace_training(model, "planet", moments=2)
+        >>> [moment.step for moment in moments][0], moments[-1].forced.n_steps
+        (0, 7)
     """
     wanted = whole_number("moments", moments, 2, MOST_MOMENTS)
     steps = list(checkpoints.snapshots(checkpoint.folder))

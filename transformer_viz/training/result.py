@@ -26,7 +26,7 @@ _MASS = "mass_"
 
 @dataclass(frozen=True)
 class Event:
-    """What is known after a step; loss and entropy in nats, accuracies over tokens and over whole texts of the batch."""
+    """The measurements after a step; loss and entropy in nats, accuracies over tokens and over whole texts of the batch."""
 
     step: Count
     loss: float
@@ -36,7 +36,7 @@ class Event:
     attention_entropy: float | None
     """Mean entropy of the cross-attention rows, where the recipe weighs it."""
     checks: Mapping[str, float] = field(default_factory=dict)
-    """What was measured on held-out texts after this step (`make_checkpoint.check_held_out`)."""
+    """The accuracy on held-out texts after this step (`make_checkpoint.check_held_out`)."""
 
     def row(self) -> Row:
         """The event as a row of the history."""
@@ -100,7 +100,7 @@ def certainty(moment: TrainingSnapshot) -> float:
 
 
 def snapshot_sentence(moment: TrainingSnapshot, place: int, found: Course, kind: Kind, layer: int, head: int) -> Sentence:
-    """What the model writes at a moment, and how far a head is.
+    """A sentence about the output at a moment, and about a head.
 
     ``After 128 steps of training the model writes `olelh`, which is wrong; layer 1 head 2 has 43 % of its attention on the
     right tokens.``

@@ -36,7 +36,7 @@ _LARGEST_HEADER = 64 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What a state holds besides tensors: the number of steps that were taken, and the history up to there."""
+    """The plain part of a saved state: the number of steps that were taken, and the history up to there."""
 
     step: Count
     history: tuple[Event, ...]

@@ -49,9 +49,9 @@ def test_numbers_are_asked_for_drawn_and_kept():
     trace = load_trace(to_bytes(trace_module(hybrid("Lfm2"), None, IDS)))
     assert trace.decoder.layers == (1, 3)
     assert sorted(trace.to_frame()["layer"].unique()) == [1, 3]
-    figures.attention(trace, "decoder", layer=3, head=0)
+    figures.attention(trace, "decoder.4.1")
     with pytest.raises(OptionError, match="one of 1, 3"):
-        figures.attention(trace, "decoder", layer=0, head=0)
+        figures.attention(trace, "decoder.1.1")
 
 
 class Recurrent(nn.Module):

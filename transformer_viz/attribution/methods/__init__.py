@@ -25,6 +25,7 @@ class Method:
         order: its place in lists, any number; measures with one number are sorted by name.
         unit: of its numbers.
         follows_layers: whether it follows attention from layer to layer, and so needs attention wherever positions mix.
+        explains_scores: whether it can explain another number of a step than the log-probability of what was written.
         modes: the ways to occlude a key; empty for a measure that does not.
         dtype: the type of its numbers.
     """
@@ -36,6 +37,7 @@ class Method:
     order: int
     unit: str = ""
     follows_layers: bool = False
+    explains_scores: bool = False
     modes: tuple[str, ...] = ()
     dtype: torch.dtype = torch.float32
 
@@ -44,3 +46,19 @@ class Method:
 _FOUND = {module.name: import_module(f"{__name__}.{module.name}").METHOD for module in iter_modules(__path__)}
 METHODS: dict[str, Method] = dict(sorted(_FOUND.items(), key=lambda named: (named[1].order, named[0])))
 """In the order in which they are listed."""
+
+
+def list_methods() -> dict[str, str]:
+    """Lists the methods of `tv.attribute`.
+
+    Returns:
+        The name of each method, and what it measures, in a sentence.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> print(*tv.list_methods())
+        occlusion value_weighted value_weighted_sum gradient rollout alti
+        >>> tv.list_methods()["occlusion"]
+        'How much less probable what was written becomes without a token, in nats'
+    """
+    return {name: method.help for name, method in METHODS.items()}

@@ -27,7 +27,8 @@ def of(run: Run, kind: Kind, mode: str) -> Tensor:
         with torch.enable_grad():
             # In double precision: of a token that is all but sure, single precision knows no gradient, and 1 + 10⁻⁹ is 1.
             log_p = run.logits(texts[part], compose(ReplaceTap("weights", _begin_graph), keep)).double().log_softmax(-1)
-            chosen = log_p[torch.arange(len(steps)), steps, run.written[steps]]
+            score = written_log_p if run.score is None else run.score
+            chosen = score(log_p, run.written)[torch.arange(len(steps)), steps]
             weights = {site: kept["weights"] for site, kept in keep.kept.items()}
             gradients = torch.autograd.grad(chosen.sum(), list(weights.values()))
         r_ss, r_qq = (torch.eye(run.n_keys(side), dtype=log_p.dtype, device=log_p.device) for side in ("cross", "decoder"))
@@ -43,6 +44,11 @@ def of(run: Run, kind: Kind, mode: str) -> Tensor:
                     r_qs = r_qs + _normalised(r_qq).mT @ a @ _normalised(r_ss)
         rows.append((r_qq if kind == "decoder" else r_qs)[torch.arange(len(steps)), steps].cpu())
     return torch.cat(rows)
+
+
+def written_log_p(log_p: Tensor, written: Tensor) -> Tensor:
+    """(batch, step, vocabulary) -> (batch, step): of what was written."""
+    return log_p.gather(-1, written.expand(len(log_p), -1)[..., None])[..., 0]
 
 
 def _begin_graph(site: Site, weights: Tensor) -> Tensor:
@@ -64,5 +70,6 @@ METHOD = Method(
     help="Weights times what the written token's log-probability gains from them, followed through all layers",
     cannot="how one row compares with another, or what a key speaks against",
     follows_layers=True,
+    explains_scores=True,
     order=4,
 )

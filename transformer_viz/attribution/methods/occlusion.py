@@ -105,5 +105,6 @@ METHOD = Method(
     order=1,
     unit=NATS,
     modes=tuple(MODES),
+    explains_scores=True,
     dtype=torch.float64,
 )

@@ -16,13 +16,14 @@ from typing import Literal
 
 import numpy as np
 
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.alignment_head import ROW_WORDS, ROWS, RowOf
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.analysis.word_links import Link, words_of
 from transformer_viz.analysis.word_pairs import by_text
 from transformer_viz.analysis.word_pooling import Words, word_label
 from transformer_viz.analysis.word_starts import is_special
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import head_label
 from transformer_viz.text_table import number_cell, text_table
@@ -35,7 +36,7 @@ Head = tuple[int, int]
 
 @dataclass(frozen=True)
 class WordAttention:
-    """What every head looks at for each target word of one run, special ones left out.
+    """The attention of every head for each target word of one run, special ones left out.
 
     Attributes:
         target: the words.
@@ -83,6 +84,11 @@ class HeadAlignment:
     effect: Mean | None = None
 
     @property
+    def place(self) -> HeadAddress:
+        """Its address."""
+        return HeadAddress("cross", self.layer, self.head)
+
+    @property
     def error(self) -> float:
         """The alignment error in the head's better row."""
         return self.errors[self.row]
@@ -121,7 +127,7 @@ class AlignmentHeads:
         n_texts: how many.
         n_words: target words, or tokens, special ones left out.
         n_links: true links.
-        reference: layer and head that the others are compared with.
+        reference: the head that the others are compared with.
         heads: ranked.
         averages: the best found in each row, one head taken after the other, so that others may be better; none without links.
     """
@@ -131,9 +137,14 @@ class AlignmentHeads:
     n_texts: int
     n_words: int
     n_links: int
-    reference: Head
+    reference: HeadAddress
     heads: tuple[HeadAlignment, ...]
     averages: tuple[Average, ...]
+
+    def __repr__(self) -> str:
+        """One line."""
+        best = self.heads[0].place
+        return f"<AlignmentHeads best {best} of {count_words(len(self.heads), 'head')}, {count_words(self.n_texts, 'text')}>"
 
     @property
     def alignment_heads(self) -> list[list[int]]:
@@ -145,20 +156,26 @@ class AlignmentHeads:
         """The head that aligns best in one row; without links the first."""
         return min(self.heads, key=lambda each: each.errors[row]) if self.truth else self.heads[0]
 
-    def at(self, layer: int, head: int) -> HeadAlignment:
-        """One head; counts from 0."""
+    def at(self, head: str | HeadAddress) -> HeadAlignment:
+        """One head, such as `cross.2.1`.
+
+        Raises:
+            OptionError: there is no such head.
+        """
+        place = HeadAddress.read(head)
         for alignment in self.heads:
-            if (alignment.layer, alignment.head) == (layer, head):
+            if alignment.place == place:
                 return alignment
-        raise OptionError(f"there is no head {head} in layer {layer} of cross-attention")
+        heads = join_names(alignment.place for alignment in sorted(self.heads, key=lambda one: one.place))
+        raise OptionError(f"there is no head {place} here; there are {heads}")
 
     def __str__(self) -> str:
-        """What was judged, a table of all heads, and the averages."""
+        """The number of words, a table of all heads, and the averages."""
         truth = {"links": "the links given", "task": "the task's own alignment", None: "none is known"}[self.truth]
         judged = f"{count_words(self.n_words, self.unit)} of {count_words(self.n_texts, 'text')}"
         ranked_by = "the row that writes a word" if self.truth else "agreement"
         header = ("head", "AER writing", "AER reading", "better row", "precision", "recall")
-        header = (*header, f"as {head_label(*self.reference)}", "change of log p a token")
+        header = (*header, f"as {head_label(self.reference.layer, self.reference.head)}", "change of log p a token")
         rows = []
         for alignment in self.heads:
             shares = map(number_cell, (alignment.precision, alignment.recall, alignment.agreement))
@@ -173,7 +190,7 @@ class AlignmentHeads:
 
 
 def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages: Collection[str] = ()) -> WordAttention:
-    """What the heads of a run look at.
+    """Pools the cross-attention of a run by target words.
 
     Args:
         trace: the run, with cross-attention.

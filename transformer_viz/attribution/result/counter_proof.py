@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import percent_words
 
@@ -41,25 +41,30 @@ class CounterProof:
     """
 
     scope: str
-    heads: tuple[HeadPlace, ...]
+    heads: tuple[HeadAddress, ...]
     epsilon: float
     weights: np.ndarray
     moved: tuple[MovedWeights, ...]
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<CounterProof {self.words}>"
 
     @property
     def farthest(self) -> MovedWeights:
         """The one with most of its weight at other keys than before; a λ of 1 says little where the head looks there anyway."""
         return max(self.moved, key=lambda each: each.distance)
 
-    def of(self, place: HeadPlace) -> np.ndarray:
+    def of(self, head: str | HeadAddress) -> np.ndarray:
         """One head's weights before they were moved, (query, key)."""
-        return self.weights[self._at(place)]
+        return self.weights[self._at(head)]
 
-    def farthest_of(self, place: HeadPlace) -> np.ndarray:
+    def farthest_of(self, head: str | HeadAddress) -> np.ndarray:
         """One head's weights in `farthest`, (query, key)."""
-        return self.farthest.weights[self._at(place)]
+        return self.farthest.weights[self._at(head)]
 
-    def _at(self, place: HeadPlace) -> tuple[int, int]:
+    def _at(self, head: str | HeadAddress) -> tuple[int, int]:
+        place = HeadAddress.read(head)
         if place not in self.heads:
             raise OptionError(f"{place} was not moved with {self.scope}")
         layers, heads = (sorted({getattr(each, part) for each in self.heads}) for part in ("layer", "head"))

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.intervals import Mean, wilson
+from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import count_words
-from transformer_viz.terms import Kind
 from transformer_viz.text_table import text_table
 
 
@@ -23,7 +23,7 @@ class HeadEffect:
             are none.
     """
 
-    place: HeadPlace
+    place: HeadAddress
     log_p: Mean
     exact: Mean
     stays: Mean
@@ -47,12 +47,24 @@ class KnockOut:
     exact_before: Mean
     heads: tuple[HeadEffect, ...]
 
-    def at(self, kind: Kind, layer: int, head: int) -> HeadEffect:
-        """One head; counts from 0."""
-        return next(effect for effect in self.heads if effect.place == HeadPlace(kind, layer, head))
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<KnockOut {self.how}: {count_words(len(self.heads), 'head')}, {count_words(self.n_texts, 'text')}>"
+
+    def at(self, head: str | HeadAddress) -> HeadEffect:
+        """One head, such as `cross.2.3`.
+
+        Raises:
+            OptionError: it was not ablated.
+        """
+        place = HeadAddress.read(head)
+        for effect in self.heads:
+            if effect.place == place:
+                return effect
+        raise OptionError(f"head {place} was not ablated; those that were: {join_names(effect.place for effect in self.heads)}")
 
     def __str__(self) -> str:
-        """What was done, and a table of all heads."""
+        """The experiment in a line, and a table of all heads."""
         answers = "the answer" if self.n_known else "what was written"
         answers = "the right answer" if self.n_known == self.n_texts else answers
         rows = [("all heads", str(self.exact_before), "")]

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.addresses import Place
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -15,7 +16,7 @@ from transformer_viz.trace.trace import Trace
 class PatchEffect:
     """The effect of patching one place: a head, or a layer, at one query; all counts from 0."""
 
-    place: Place
+    place: AttentionAddress
     query: int
     value: float
 
@@ -40,17 +41,23 @@ class Patching:
     effects: Mapping[Kind, np.ndarray]
     layers: Mapping[Kind, tuple[int, ...]]
 
+    def __repr__(self) -> str:
+        """One line."""
+        (a, b), n_places = self.tokens, sum(effects.size for effects in self.effects.values())
+        return f"<Patching by {self.by}: {count_words(n_places, 'place')} at step {self.step}, {a!r} or {b!r}>"
+
     def largest(self, n: int) -> tuple[PatchEffect, ...]:
         """The places with the largest effects of either sign."""
         every = [
-            PatchEffect(Place(kind, self.layers[kind][layer], *head), query, float(effects[layer, *head, query]))
+            PatchEffect(AttentionAddress(kind, self.layers[kind][layer], *head), query, float(effects[layer, *head, query]))
             for kind, effects in self.effects.items()
             for layer, *head, query in np.ndindex(*effects.shape)
         ]
         return tuple(sorted(every, key=lambda each: -abs(each.value))[:n])
 
-    def at(self, place: Place, query: int) -> PatchEffect | None:
-        """The effect at one place; None where it was not asked for."""
+    def at(self, place: str | AttentionAddress, query: int) -> PatchEffect | None:
+        """The effect at one head or layer and one query, from 0; None where it was not measured."""
+        place = AttentionAddress.read(place)
         layers, effects = self.layers.get(place.kind, ()), self.effects.get(place.kind, np.empty(0))
         head = () if place.head is None else (place.head,)
         if place.layer not in layers or len(head) != effects.ndim - 2:
@@ -89,7 +96,7 @@ class PatchingSize:
 
 @dataclass(frozen=True)
 class PatchedRun:
-    """What B writes with the output of A at one place.
+    """The output of B with the activation of A at one place.
 
     Attributes:
         place: a head or a layer.
@@ -99,7 +106,7 @@ class PatchedRun:
         of_both: at that step the probabilities of A's token and of B's: in A, in B, and in B with the place of A.
     """
 
-    place: Place
+    place: AttentionAddress
     query: int
     tokens: tuple[str, ...]
     probabilities: tuple[float, ...]

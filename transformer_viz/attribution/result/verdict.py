@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from transformer_viz.addresses import HIGHEST, HeadAddress, find_map
 from transformer_viz.analysis.intervals import Mean, mean_over_texts
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.analysis.word_starts import is_special
-from transformer_viz.errors import OptionError, SurveyError, short_repr
+from transformer_viz.errors import OptionError, SurveyError, join_names, short_repr
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import LARGEST, Count, Range
-from transformer_viz.terms import Kind, head_label, layer_label
+from transformer_viz.terms import KIND_TITLES, KINDS, Kind, head_label, layer_label
 from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -127,15 +128,25 @@ class Verdicts:
         if len({one.name for one in self.maps}) < len(self.maps):
             raise SurveyError("two maps have one name")
 
-    def at(self, name: str) -> MapVerdict:
-        """One map by its name, such as `L2 H3`, `L2 mean` or `rollout`."""
-        verdict = next((each for each in self.maps if each.name == name), None)
-        if verdict is None:
-            raise OptionError(f"there is no map {name!r} in this verdict")
-        return verdict
+    def __repr__(self) -> str:
+        """One line."""
+        judged = f"{count_words(self.n_judged, 'step')} of {count_words(self.n_texts, 'text')}"
+        return f"<Verdicts {self.kind} by {self.mode}: {count_words(len(self.maps), 'map')}, {judged}>"
+
+    def at(self, name: str | HeadAddress) -> MapVerdict:
+        """One map: a head (`cross.2.3`), all heads of a layer (`cross.2.mean`), or a measure (`rollout`).
+
+        Raises:
+            OptionError: there is no such map.
+        """
+        label = map_label(name, self.kind)
+        for verdict in self.maps:
+            if verdict.name == label:
+                return verdict
+        raise OptionError(f"there is no map {label!r} in this verdict; it has {join_names(map.name for map in self.maps)}")
 
     def __str__(self) -> str:
-        """What was judged, and a table of all maps."""
+        """The number of judged steps, and a table of all maps."""
         rows = [("by chance", str(self.chance), ""), *((one.name, str(one.top), str(one.rho)) for one in self.maps)]
         return "\n".join(
             (
@@ -163,6 +174,29 @@ class Verdicts:
         return pd.DataFrame(columns)
 
 
+def map_label(name: str | HeadAddress, kind: Kind) -> str:
+    """The label in tables, such as `L2 H3`, of a map that is named by its address; any other name is its own label.
+
+    Args:
+        name: `cross.2.3`, `cross.2.mean`, `rollout`, or `value_weighted cross.2.3` of a measure with heads.
+        kind: whose maps are judged.
+
+    Raises:
+        OptionError: an address of another kind.
+    """
+    *measure, place = str(name).split(" ")
+    if place.partition(".")[0] not in KINDS:
+        return str(name)
+    of, layer, head = find_map(place, {one: (range(HIGHEST), HIGHEST) for one in KINDS})
+    if of != kind:
+        raise OptionError(f"{place} is {KIND_TITLES[of]}, and {KIND_TITLES[kind]} is judged")
+    is_layer = place.count(".") == 1
+    label = (
+        layer_label(layer) if is_layer else head_label(layer, head) if isinstance(head, int) else f"{layer_label(layer)} {head}"
+    )
+    return " ".join([*measure, label])
+
+
 def content_keys(trace: Trace, kind: Kind) -> np.ndarray:
     """bool (query, key): tokens of the text, which the decoder has read by then."""
     content = np.array([not is_special(token) for token in trace.labels(kind)[1]], dtype=bool)
@@ -171,7 +205,7 @@ def content_keys(trace: Trace, kind: Kind) -> np.ndarray:
 
 
 def judged_steps(trace: Trace, cause: Attribution) -> tuple[np.ndarray, int, int]:
-    """Which steps are judged, (step,), how many that were written are not, and of these how many had no choice of keys."""
+    """Finds the judged steps, (step,), and counts those that are left out, and of these those without a choice of keys."""
     keys, is_written = content_keys(trace, cause.kind), real_queries(trace, "decoder")
     is_written = is_written & (np.arange(trace.n_steps) >= trace.n_given)
     largest = np.where(keys & np.isfinite(cause.values), cause.values, -np.inf).max(-1, initial=-np.inf)

@@ -26,7 +26,7 @@ def settings(name: str) -> dict[str, Any]:
 
 
 def description(name: str) -> str:
-    """What it is, its source, and what of the source is corrected: its module's docstring, a line for each paragraph.
+    """Describes a variant, its source, and what of the source is corrected: its module's docstring, a line for each paragraph.
 
     Raises:
         ConfigError: no such variant.

@@ -49,7 +49,7 @@ class Item:
 
 
 def items(file: BinaryIO) -> dict[str, Item]:
-    """What is in a file, by name, each within the file. Only its head is read.
+    """Lists the tensors of a file by name, each within the file. Only its head is read.
 
     Raises:
         FileError: it is in another format, or a part of it is missing.

@@ -31,7 +31,7 @@ _NEVER_READ = (*_PICKLED, ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".md", ".t
 
 @dataclass(frozen=True)
 class Contents:
-    """What a folder says of its model.
+    """The description of the model in a folder.
 
     Attributes:
         config: what `config.json` holds, without what names another implementation of attention or of experts.
@@ -45,7 +45,7 @@ class Contents:
 
 
 def read_contents(folder: Path, name: str) -> Contents:
-    """What is in a folder, if it may be loaded.
+    """Lists the files of a folder that may be loaded.
 
     Args:
         folder: that may be anybody's.

@@ -168,7 +168,7 @@ class Generation:
 
     @cached_property
     def rules(self) -> Rules | None:
-        """What the settings do to logits, or None.
+        """The change of logits by the settings, or None.
 
         Raises:
             OptionError: one is set that cannot be followed.

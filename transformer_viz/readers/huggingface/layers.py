@@ -88,7 +88,7 @@ def first_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
 
 
 def first_output(output: Any) -> Tensor | None:
-    """What a module returned, or the first entry of a tuple; None if that is no tensor."""
+    """The tensor that a module returned, or the first entry of a tuple; None if that is no tensor."""
     first = output[0] if isinstance(output, tuple) and output else output
     return first if isinstance(first, Tensor) else None
 

@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"\.(\d+)\b")
 
 @dataclass(frozen=True)
 class ProbedModel:
-    """What the probe found.
+    """The findings of a probe.
 
     Attributes:
         encoder: kind and layer of each call of attention in a pass of the encoder, in order.
@@ -95,7 +95,7 @@ def probe(model: Any, longest: int) -> ProbedModel:
 
 
 def family(model: Any) -> str:
-    """What its family is called."""
+    """The name of its family."""
     return str(model.config.model_type)
 
 

@@ -117,7 +117,7 @@ class HuggingFaceReader:
             return self.model(input_ids=target, attention_mask=real, **self.positions(real, target), use_cache=False).logits
 
     def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
-        """What stands around one layer's attention, as far as it was found."""
+        """The output projection, norm and residual of one layer's attention, as far as they were found."""
         return self.probed.modules[kind, layer].attention_block
 
     @contextmanager

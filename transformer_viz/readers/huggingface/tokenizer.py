@@ -124,7 +124,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
         return [first, second]
 
     def remark(self, ids: Sequence[int]) -> str:
-        """What is unusual about the ids of a text, in words; empty where nothing is."""
+        """Names what is unusual about the ids of a text, in words; empty where nothing is."""
         start = self.tokenizer.bos_token_id
         if start is not None and list(ids[:2]) == [start, start]:
             return (

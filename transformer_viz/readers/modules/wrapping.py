@@ -126,9 +126,29 @@ def wrap(
         longest: the most tokens that it reads and writes. By default what is possible on a CPU, up to 512, and 64 on a GPU.
         name: what it is called; its class by default.
 
+    Returns:
+        A loaded model, for every function that takes one.
+
     Raises:
         OptionError: an impossible argument; or the module fails, or does not return logits.
         ModelError: its attention is not all seen, or a batch gives other numbers than each sentence alone.
+
+    Example:
+        >>> import torch
+        >>> import transformer_viz as tv
+        >>> class Reads(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.embedding, self.output = torch.nn.Embedding(5, 8), torch.nn.Linear(8, 5)
+        ...         self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        ...     def forward(self, ids):
+        ...         x, n = self.embedding(ids), ids.shape[1]
+        ...         masked = torch.ones(n, n, dtype=torch.bool).triu(1)
+        ...         return self.output(x + self.attention(x, x, x, attn_mask=masked)[0])
+        ...
+        >>> model = tv.wrap(Reads(), ["<pad>", "<s>", "</s>", "a", "b"], start="<s>", end="</s>")
+        >>> tv.decode(model, "ab", max_length=2).kinds
+        ('decoder',)
     """
     if not isinstance(model, nn.Module):
         raise OptionError(f"model is {type(model).__name__}, not a torch module; load it first")

@@ -77,11 +77,30 @@ def trace_module(
     The run is in eval mode without gradients. While it lasts, torch's fast path is off in this process, and another
     thread that runs the same Hugging Face model gets the eager attention.
 
+    Returns:
+        A Trace of the pass.
+
     Raises:
         OptionError: an impossible keyword, a model that fails, one whose attention cannot be recorded completely, or one
             whose rows of weights do not sum to 1.
         ModelError: a module of a Hugging Face model has no eager attention, where attention is recorded.
         TraceError: attention that does not fit the tokens.
+
+    Example:
+        >>> import torch
+        >>> import transformer_viz as tv
+        >>> class Reads(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.embedding, self.output = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
+        ...         self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        ...     def forward(self, ids):
+        ...         x = self.embedding(ids)
+        ...         return self.output(x + self.attention(x, x, x)[0])
+        ...
+        >>> trace = tv.trace_module(Reads().eval(), [1, 2, 3])
+        >>> trace.kinds, trace.attentions[trace.kinds[0]].weights.shape
+        (('encoder',), (1, 2, 3, 3))
     """
     if not isinstance(model, nn.Module):
         raise OptionError(f"model is {type(model).__name__}, not a torch module; load it first.{huggingface.install_hint()}")

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import checkpoints
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.word_links import gold
 from transformer_viz.attribution import alignment_heads as alignment
 from transformer_viz.attribution.attribute import attribute
@@ -15,7 +16,7 @@ from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.evaluation.evaluate import sample_texts
-from transformer_viz.inside_head.run import inside as look_inside
+from transformer_viz.inside_head.run import inspect_head
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
@@ -24,7 +25,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode, trace_size
 from transformer_viz.tracing.progress import OnProgress
 from transformer_viz.tracing.trace_size import keywords_of
-from transformer_viz.tracing.untrained import untrained as untrained_run
+from transformer_viz.tracing.untrained import decode_untrained
 from transformer_viz.training import replay as runs_replay
 from transformer_viz.training.result import TrainingSnapshot
 from transformer_viz.views.cache import computing, limits, model_list
@@ -54,12 +55,12 @@ def what_if(model: LoadedModel, trace: Trace, *, waits: bool = True, **change: A
 
 def untrained(checkpoint: Checkpoint, trace: Trace) -> Trace:
     """The same tokens read by an untrained model of the same sizes."""
-    return computing.compute("Reading with an untrained model", 0.0, untrained_run, checkpoint, trace)
+    return computing.compute("Reading with an untrained model", 0.0, decode_untrained, checkpoint, trace)
 
 
-def inside(model: LoadedModel, trace: Trace, place: tuple[Kind, int, int, int]) -> Inside:
-    """Every number of one row of one head, by kind, layer, head and row: the run's tokens are read once more, in one pass."""
-    return computing.compute("Looking into the head", _cost_of_pass(model, trace), look_inside, model, trace, *place)
+def inside(model: LoadedModel, trace: Trace, head: HeadAddress, row: int) -> Inside:
+    """Every number of one row of one head: the run's tokens are read once more, in one pass."""
+    return computing.compute("Looking into the head", _cost_of_pass(model, trace), inspect_head, model, trace, head, row)
 
 
 def attribution(
@@ -91,7 +92,7 @@ def _alignment_heads(model: LoadedModel, by: str, text: str, *, on_progress: OnP
 
 def replay(checkpoint: Checkpoint, text: str) -> tuple[TrainingSnapshot, ...]:
     """The snapshots of a checkpoint on one text."""
-    replay = partial(computing.compute, "Going through the snapshots", 0.0, runs_replay.replay, checkpoint, text)
+    replay = partial(computing.compute, "Going through the snapshots", 0.0, runs_replay.trace_training, checkpoint, text)
     with st.spinner("Going through the snapshots …", show_time=False):
         return limits.within(checkpoint, partial(replay, max_trace_bytes=limits.MAX_TRACE_BYTES))
 

@@ -102,9 +102,9 @@ def show() -> None:
     if not chosen.is_large:
         where = place.head_of_b(comparison)
         in_b = "".join(f", {name}={{}}" for name in where)
-        difference = f"difference = {{}}.difference({{}}, {{}}, {{}}{in_b})"
+        difference = f"difference = {{}}.difference({{}}{in_b})"
         compared = Call(compare, comparison.a, comparison.b)
-        code.show(*patched, Call(difference, compared, *place.focused(), *where.values()), picture.call(comparison))
+        code.show(*patched, Call(difference, compared, place.focused(), *where.values()), picture.call(comparison))
 
 
 # ---- the two sides

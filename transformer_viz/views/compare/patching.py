@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import checkpoints
-from transformer_viz.addresses import Place
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.attribution import patch as patches
 from transformer_viz.attribution.figures import patching, places_of, strongest
 from transformer_viz.attribution.result.patching import PatchedRun, PatchEffect, Patching, PatchingSize, parting
@@ -128,12 +128,12 @@ def _part(model: LoadedModel, extent: Callable[..., PatchingSize], kind: Kind, b
     heads = sizes.heads if by == "head" else dict.fromkeys(sizes.kinds, 1)
     whole, n_rows = extent(), max(len(sizes.layers[each]) * heads[each] for each in sizes.kinds)
     if whole.n_places <= whole.most and n_rows <= _MOST_ROWS:
-        return {"kind": None, "layers": None}
-    n = max(1, min(extent(kind=kind).most_layers, _MOST_ROWS // heads[kind]))
+        return {"where": None}
+    n = max(1, min(extent(where=kind).most_layers, _MOST_ROWS // heads[kind]))
     numbers = sizes.layers[kind]
     pages = {numbers[first]: tuple(numbers[first : first + n]) for first in range(0, len(numbers), n)}
     if len(pages) == 1:
-        return {"kind": kind, "layers": None}
+        return {"where": kind}
     if "patch_layers" in state:
         state.patch_layers = next((first for first, page in pages.items() if state.patch_layers in page), next(iter(pages)))
 
@@ -142,7 +142,8 @@ def _part(model: LoadedModel, extent: Callable[..., PatchingSize], kind: Kind, b
         return f"layer {first + 1}" if first == last else f"layers {first + 1} to {last + 1}"
 
     looks: Any = {"words": words, "width": 170, "label_visibility": "collapsed"}
-    return {"kind": kind, "layers": pages[link.selectbox("Layers to patch", [*pages], key="patch_layers", **looks)]}
+    chosen = pages[link.selectbox("Layers to patch", [*pages], key="patch_layers", **looks)]
+    return {"where": [str(AttentionAddress(kind, layer)) for layer in chosen]}
 
 
 # ---- what was found
@@ -174,7 +175,7 @@ def _go(kind: Kind, found: Patching, row: int | None, column: int | None, _of: s
         st.session_state.patch_place = f"{places[row]}:{column + 1}"
 
 
-def _name(place: Place) -> str:
+def _name(place: AttentionAddress) -> str:
     """`layer 2 head 3 of cross-attention`."""
     assert place.layer is not None
     title = f"layer {place.layer + 1}" if place.head is None else head_title(place.layer, place.head)

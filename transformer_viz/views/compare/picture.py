@@ -63,13 +63,13 @@ def show_one(name: str, trace: Trace, chosen: DisplayOptions) -> None:
 def call(comparison: Comparison) -> Call:
     """What draws the three maps, for the code that makes them again."""
     looks: dict[str, Any] = {"limit": _limit(comparison), **place.head_of_b(comparison), "style": style.figure_style()}
-    return Call(figures.difference, comparison.a, comparison.b, *place.focused(), **looks)
+    return Call(figures.difference, comparison.a, comparison.b, place.focused(), **looks)
 
 
 def legend(comparison: Comparison) -> list[tuple[str, str]]:
     """What rows, columns and colours mean, and each pattern that is to be seen."""
-    kind, layer, head = place.focused()
-    laid = comparison.one_head(kind, layer, head, **place.head_of_b(comparison))
+    kind = st.session_state.kind
+    laid = comparison.one_head(place.focused(), **place.head_of_b(comparison))
     patterns = {
         "dotted: only one of them has the cell": laid.present != IN_BOTH,
         "hatched: masked": laid.masked == IN_BOTH,
@@ -129,7 +129,7 @@ def _difference(comparison: Comparison, chosen: DisplayOptions, limit: float, fi
 
 def _first_layer(comparison: Comparison) -> int:
     """The first of the layers around the one in focus that small maps are drawn of, by its place."""
-    kind, layer, _ = place.focused()
+    kind, layer = st.session_state.kind, st.session_state.layer
     layers = comparison.layers(kind)
     return (layers.index(layer) if layer in layers else 0) // deep_mosaic.LAYERS_A_PAGE * deep_mosaic.LAYERS_A_PAGE
 

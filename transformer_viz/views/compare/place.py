@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.comparison import Comparison
-from transformer_viz.terms import Head, Kind
 from transformer_viz.views.state import focus, link
 
 TO_LARGEST = "compare_to_largest"
@@ -37,10 +37,10 @@ def controls(*, with_words: bool) -> None:
             focus.unit_box()
 
 
-def focused() -> tuple[Kind, int, Head]:
-    """The kind, and A's layer and head."""
+def focused() -> str:
+    """The address of A's head."""
     state = st.session_state
-    return state.kind, state.layer, state.head
+    return map_address(state.kind, state.layer, state.head)
 
 
 def go_to_farthest(kind: object, comparison: Comparison) -> None:
@@ -50,8 +50,9 @@ def go_to_farthest(kind: object, comparison: Comparison) -> None:
             focus.go_to_head(known, found.layer, found.head)
 
 
-def head_of_b(comparison: Comparison) -> dict[str, int]:
-    """B's last layer and head as keywords, each where B does not have A's."""
+def head_of_b(comparison: Comparison) -> dict[str, str]:
+    """The keyword for B's head where B does not have A's: its last layer or its last head."""
     state, attention = st.session_state, comparison.b.attentions[st.session_state.kind]
-    found = {} if state.layer in attention.layers else {"b_layer": attention.layers[-1]}
-    return found if state.head in focus.heads_of(comparison.b, state.kind) else {**found, "b_head": attention.n_heads - 1}
+    layer = state.layer if state.layer in attention.layers else attention.layers[-1]
+    head = state.head if state.head in focus.heads_of(comparison.b, state.kind) else attention.n_heads - 1
+    return {} if (layer, head) == (state.layer, state.head) else {"other": map_address(state.kind, layer, head)}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from transformer_viz.analysis.compare_words import table, verdict
+from transformer_viz.analysis.compare_words import summary, table
 from transformer_viz.analysis.comparison import Comparison
 from transformer_viz.viewer import modules
 from transformer_viz.views.components import markup
@@ -26,7 +26,7 @@ def show(content: dict[str, Any], on_kind: Callable[[Any], None] = lambda _: Non
 
 def sentence_of(comparison: Comparison) -> dict[str, Any]:
     """What two runs have and have not in common, in a sentence."""
-    return {"sentence": verdict(comparison), "strips": [], "rows": []}
+    return {"sentence": summary(comparison), "strips": [], "rows": []}
 
 
 def table_of(comparison: Comparison) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         KEY,
         on_press,
         script=_script(),
-        data={"place": list(inside.place)},
+        data={"place": [inside.kind, inside.layer, inside.head, inside.row]},
         way=[explain(inside, address) for address in way],
         at=at,
         vector=vector,
@@ -349,6 +349,6 @@ def _lens(inside: Inside) -> dict[str, Any] | None:
     return {
         "title": "What each layer would write",
         "words": logit_lens.CANNOT_SAY,
-        "verdict": logit_lens.verdict(inside),
+        "verdict": logit_lens.lens_summary(inside),
         "rows": rows,
     }

@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.addresses import map_address
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.player import player as player_figure
@@ -20,7 +21,7 @@ from transformer_viz.views.state.display_options import DisplayOptions
 def map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:
     """What draws the large map."""
     looks: dict[str, Any] = {"measure": measured.results.get(now.kind), "style": style.figure_style()}
-    return Call(plain(player_figure), trace, now.kind, now.layer, now.head, now.step, **looks)
+    return Call(plain(player_figure), trace, map_address(now.kind, now.layer, now.head), now.step, **looks)
 
 
 def mosaics(

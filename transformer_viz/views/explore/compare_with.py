@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.addresses import Place
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, parse, written
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import KIND_TITLES
@@ -35,11 +35,11 @@ def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
         if decoding:
             offer("greedy", "the same text, decoded greedily", b=greedy)
         if isinstance(now.head, int):
-            place = Place(now.kind, now.layer, now.head)
+            place = AttentionAddress(now.kind, now.layer, now.head)
             offer("off", "an edit: this head switched off", HeadOff(place))
             offer("uniform", "an edit: this head looks everywhere alike", Force(place, None, ()))
         for masked in (each for each, attention in trace.attentions.items() if attention.reasons.any()):
-            offer(f"unmasked-{masked}", f"an edit: {KIND_TITLES[masked]} without its mask", MaskOff(Place(masked)))
+            offer(f"unmasked-{masked}", f"an edit: {KIND_TITLES[masked]} without its mask", MaskOff(AttentionAddress(masked)))
         offer("text", "another text", same_text=False)
 
 

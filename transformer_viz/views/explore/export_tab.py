@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from transformer_viz.addresses import AttentionAddress
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import packed_heads, saving
@@ -70,7 +71,7 @@ def show(shown: Shown) -> None:
     else:
         looks["with_answer"] = with_answer
         if chosen == "html" and (found := aligner.current(trace)) is not None:
-            looks["aligner"] = found.address
+            looks["aligner"] = f"cross.{found.address}"
         saved = _offer_run(trace, chosen, at, looks)
     # The lines of a picture would tell what a row that is hidden looks at.
     calls = pictures.picture_calls(trace, display_options.current(), at, shown.measured) if with_answer else []
@@ -87,7 +88,7 @@ def _offer_run(trace: Trace, chosen: str, at: focus.Focus, looks: dict[str, Any]
     """Offers the run as a page or a picture. Returns the call that saves it."""
     view = at.view
     name = file_name(trace, chosen, view)
-    options = {"kind": view.kind, "layer": view.layer, "head": view.head, "step": view.step, **looks}
+    options = {"head": view.address, "step": view.step, **looks}
     with st.container(horizontal=True, vertical_alignment="center"):
         if chosen == "html" and packed_heads.is_large(trace):
             # Some heads are packed to know it.
@@ -119,9 +120,9 @@ def _offer_data(shown: Shown, at: focus.Focus) -> Call | None:
     elif not _may_be_made(trace, is_table=True):
         return None
     elif chosen == "focus":
-        of = view.kind, view.layer, view.head if isinstance(view.head, int) else None
-        call = Call("{}.to_csv({}, index=False)", Call(Trace.to_frame, trace, *of), file)
-        place, make = (*place, of), lambda: trace.to_frame(*of).to_csv(index=False).encode()
+        of = str(AttentionAddress(view.kind, view.layer, view.head if isinstance(view.head, int) else None))
+        call = Call("{}.to_csv({}, index=False)", Call(Trace.to_frame, trace, of), file)
+        place, make = (*place, of), lambda: trace.to_frame(of).to_csv(index=False).encode()
     else:
         call, make = Call(saving.save, trace, file), partial(saving.render_bytes, trace, chosen)
     made_file.download(file, _DATA[chosen][1], "data-download", ("file", place), make)

@@ -7,10 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.addresses import row_address
+from transformer_viz.addresses import HeadAddress, row_address
 from transformer_viz.errors import NotSeenError, OptionError, TransformerVizError
 from transformer_viz.inside_head import explanations
-from transformer_viz.terms import Kind
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code, style
@@ -38,15 +37,15 @@ def show(shown: Shown) -> None:
     row, key = (focus.pinned() or (None, None)) if not words.is_on(trace) else (None, None)
     if row is None:
         row = min(words.token_step(trace), len(trace.rows) - 1) if trace.is_stepped(state.kind) else 0
-    place = (state.kind, state.layer, state.head, row)
+    head = HeadAddress(state.kind, state.layer, state.head)
     try:
         if shown.model is None:
-            found = _of_file(trace, place)
+            found = _of_file(trace, row_address(head, row))
         else:
             # Here, because a file has this tab where there is no model.
             from transformer_viz.views.cache import runs
 
-            found = runs.inside(shown.model, trace, place)
+            found = runs.inside(shown.model, trace, head, row)
     except NotSeenError as error:
         st.info(literal(str(error)), icon=":material/info:")
         return
@@ -70,21 +69,20 @@ def show(shown: Shown) -> None:
         code.show(Call("print({})", said), key="code_of_tab")
 
 
-def _of_file(trace: Trace, place: tuple[Kind, int, int, int]) -> Inside | None:
+def _of_file(trace: Trace, address: str) -> Inside | None:
     """What the file holds of a row; where it holds others, draws a way to them, and else how to record one."""
     held = trace.insides
-    found = next((inside for inside in held if inside.place == place), None)
+    found = next((inside for inside in held if inside.address == address), None)
     if found is not None:
-        return record(found, Call("inside = next(inside for inside in {}.insides if inside.place == {})", trace, place))
-    said = row_address(place)
+        return record(found, Call("inside = next(inside for inside in {}.insides if inside.address == {})", trace, address))
     if not held:
         st.markdown("This file does not hold what happens inside a head. Record it with the run, for one head and one row:")
-        st.code(f"python -m transformer_viz trace TEXT --inside {said} -o FILE", language="bash", wrap_lines=True)
+        st.code(f"python -m transformer_viz trace TEXT --inside {address} -o FILE", language="bash", wrap_lines=True)
         return None
-    st.markdown(f"The file does not hold the inside of {literal(said)}. It holds:")
+    st.markdown(f"The file does not hold the inside of {literal(address)}. It holds:")
     with st.container(horizontal=True):
         for inside in held:
-            st.button(row_address(inside.place), key=f"go-inside-{row_address(inside.place)}", on_click=_go, args=(inside,))
+            st.button(inside.address, key=f"go-inside-{inside.address}", on_click=_go, args=(inside,))
     return None
 
 
@@ -98,7 +96,7 @@ def _go(inside: Inside) -> None:
 def _way(inside: Inside, key: int | None) -> list[str]:
     """The addresses of the numbers that were pressed one after the other; the last one is explained."""
     state = st.session_state
-    pinned = (inside.place, key)
+    pinned = (inside.address, key)
     if state.setdefault("inside_pinned", pinned)[1] != key:
         state.explained = ""
     state.inside_pinned = pinned

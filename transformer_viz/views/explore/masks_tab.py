@@ -3,6 +3,7 @@
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.views.components import chart, code
 from transformer_viz.views.explore.shown import Shown
@@ -21,7 +22,7 @@ def show(shown: Shown) -> None:
         head = min(state.head if isinstance(state.head, int) else 0, attention.n_heads - 1)
         with column:
             words = f"Mask of the {KIND_TITLES[kind]}"
-            masks.append(chart.draw(figures.mask, trace, kind, layer, head, key=f"mask-{kind}", words=words))
+            masks.append(chart.draw(figures.mask, trace, map_address(kind, layer, head), key=f"mask-{kind}", words=words))
         if attention.reasons.ndim == 4:
             column.caption(f"Heads differ in their masks here; this is {head_title(layer, head)}.")
     code.show(*masks, key="code_of_tab")

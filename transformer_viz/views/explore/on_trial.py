@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress, map_address
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.figures import TITLES
@@ -28,7 +28,7 @@ from transformer_viz.attribution.result.verdict import (
     left_out_words,
     verdict_words,
 )
-from transformer_viz.attribution.verdict import N_RANDOM, faithfulness, verdict
+from transformer_viz.attribution.verdict import N_RANDOM, faithfulness, judge_attention
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.loaded_model import LoadedModel
@@ -116,7 +116,7 @@ def _has_causes() -> bool:
 
 
 def name_of(layer: int, head: Head) -> str:
-    """As `tv.verdict` calls the map: `L2 H3`, `L2 mean`."""
+    """As the table of `tv.judge_attention` calls the map: `L2 H3`, `L2 mean`."""
     return head_label(layer, head) if isinstance(head, int) else f"{layer_label(layer)} {head}"
 
 
@@ -146,15 +146,15 @@ def _sentence(trace: Trace, model: LoadedModel) -> str:
     state, of = st.session_state, _made_of(trace, model)
     name, points, need = name_of(state.layer, state.head), "", ""
     if link.asked(VERDICT, of[VERDICT]):
-        verdicts = {mode: computed(verdict, model, trace, mode=mode, kind=state.kind) for mode in _modes(model)}
+        verdicts = {mode: computed(judge_attention, model, trace, mode=mode, kind=state.kind) for mode in _modes(model)}
         known = ((mode, found) for mode, found in verdicts.items() if found is not None)
         points = "; ".join(f"by {mode}, {verdict_words(found.at(name), found)}" for mode, found in known)
     if isinstance(state.head, int) and link.asked(KNOCK_OUT, of[KNOCK_OUT]):
-        place = (state.kind, state.layer, state.head)
-        head = None if state.trial_every else HeadPlace(*place)
+        place = HeadAddress(state.kind, state.layer, state.head)
+        head = None if state.trial_every else place
         found = computed(_knock_out, model, _texts_of(trace, model), state.trial_how, head)
         if found is not None:
-            effect, right = found.at(*place), round(found.exact_before.value * found.n_texts)
+            effect, right = found.at(place), round(found.exact_before.value * found.n_texts)
             if found.n_texts == 1:
                 need = f"without this head the answer {'stays' if effect.exact.value else 'does not stay'}"
             elif not right:
@@ -199,7 +199,7 @@ def _show_verdict(trace: Trace, model: LoadedModel) -> None:
         return
     cost = _cost(trace, model, len(trace.labels(state.kind)[1]) + 4.0 * trace.n_steps)
     found = {
-        mode: compute(f"Taking tokens away by {mode}", cost, verdict, model, trace, mode=mode, kind=state.kind)
+        mode: compute(f"Taking tokens away by {mode}", cost, judge_attention, model, trace, mode=mode, kind=state.kind)
         for mode in modes
     }
     st.markdown(f"**{literal(_sentence(trace, model))}**")
@@ -215,7 +215,7 @@ def _show_verdict(trace: Trace, model: LoadedModel) -> None:
         f"A single run has no interval: its steps depend on each other.{missing}"
     )
     st.caption(literal(words))
-    name, said = name_of(state.layer, state.head), "print({0}.at({1}), {0}.n_judged, {0}.n_left_out)"
+    name, said = map_address(state.kind, state.layer, state.head), "print({0}.at({1}), {0}.n_judged, {0}.n_left_out)"
     code.show(*(Call(said, each, name) for each in found.values()), call(Verdicts.to_frame, first), key="code_of_tab")
 
 
@@ -278,7 +278,7 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
             words = f"Over {drawn} of the task, of all lengths, against their right answers. A result is kept."
         st.caption(literal(words))
         return
-    head = None if state.trial_every else HeadPlace(state.kind, state.layer, state.head)
+    head = None if state.trial_every else HeadAddress(state.kind, state.layer, state.head)
     n_texts = len(texts) if isinstance(texts, tuple) else texts if isinstance(texts, int) else 1
     read = (trace.source, *(texts if isinstance(texts, tuple) else ()))
     longest = max(map(len, read)) if model.task is None else max(model.task.evaluated_lengths)
@@ -334,7 +334,7 @@ def _every(found: KnockOut, *, is_large: bool) -> None:
 
 
 def _knock_out(
-    model: LoadedModel, texts: Texts, how: str, head: HeadPlace | None, *, on_progress: OnProgress | None = None
+    model: LoadedModel, texts: Texts, how: str, head: HeadAddress | None, *, on_progress: OnProgress | None = None
 ) -> KnockOut:
     """What the answers to the texts lose without one head or, where none is named, without each."""
     traces = [texts] if isinstance(texts, Trace) else []

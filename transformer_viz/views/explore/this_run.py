@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.addresses import row_address
 from transformer_viz.analysis.sentences import step_name
 from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
 from transformer_viz.terms import KIND_TITLES
@@ -71,7 +70,7 @@ def _notes(trace: Trace) -> None:
         "edits": ", ".join(trace.edits) or None,
         "more arrays": ", ".join(trace.groups) or None,
         "measures": ", ".join(trace.attributions) or None,
-        "inside of": ", ".join(row_address(inside.place) for inside in trace.insides) or None,
+        "inside of": ", ".join(inside.address for inside in trace.insides) or None,
     }
     facts |= {f"made by: {name}": value for name, value in trace.made_by.items()}
     rows = [(_note(name), _note(value)) for name, value in facts.items() if value is not None][:_MOST_NOTES]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.compare_words import change_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
@@ -91,9 +92,9 @@ def show(shown: Shown) -> None:
     if comparison.largest is not None:
         words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."
         focus.say_largest(comparison, words, "what-if-largest")
-    place = (state.kind, state.layer, state.head)
+    place = map_address(state.kind, state.layer, state.head)
     words, key = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference", "what-if-chart"
-    figure = chart.draw(figures.before_and_after, trace, other, *place, key=key, words=words, file="what-if")
+    figure = chart.draw(figures.before_and_after, trace, other, place, key=key, words=words, file="what-if")
     st.download_button(
         "The other run as a file", to_bytes(other), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )

@@ -12,7 +12,7 @@ from transformer_viz.learn.lesson import Ask, Lesson
 from transformer_viz.learn.links import Link, read_link
 from transformer_viz.learn.questions import CAUSE, Spot
 from transformer_viz.trace.trace import Trace
-from transformer_viz.training.replay import replay
+from transformer_viz.training.replay import trace_training
 
 _MOMENTS = 3
 
@@ -51,7 +51,7 @@ def _drawn(address: str, theme: ThemeName, _folder: str, *, has_all: bool) -> st
 def _training(link: Link, colours: Theme) -> str:
     """One head before a training, in its middle, and after it."""
     model = load_model(link.values.get("checkpoint", DEFAULT_MODEL))
-    found = replay(model, link.values.get("text") or model.task.examples()[0].text, moments=_MOMENTS)
+    found = trace_training(model, link.values.get("text") or model.task.examples()[0].text, moments=_MOMENTS)
     spot = Spot(link.kind or "cross", (link.number("layer") or 1) - 1, link.head or 0, 0)
     return small.maps([_map(one.forced, spot) for one in found], len(found), colours)
 

@@ -9,13 +9,13 @@ import streamlit as st
 
 from transformer_viz import edits as plain_edits
 from transformer_viz import figures
-from transformer_viz.addresses import Place
+from transformer_viz.addresses import AttentionAddress, map_address
 from transformer_viz.analysis.compare_words import change_words, fills_words, off_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.attention import SWITCHED_OFF
-from transformer_viz.mask_checks.effect import SAMPLES, effect
+from transformer_viz.mask_checks.effect import SAMPLES, measure_effect
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.store import to_bytes
@@ -53,10 +53,10 @@ def show(setup: Setup) -> None:
         focus.controls(after)
         # Buttons that change all rows at once: the kind's mask, or a head.
         kind, layer, head = _one_head()
-        title, place = head_label(layer, head), Place(kind, layer, head)
+        title, place = head_label(layer, head), AttentionAddress(kind, layer, head)
         with st.container(horizontal=True, width="content"):
             for label, icon, edit, words in (
-                ("Mask off", "grid_off", MaskOff(Place(kind)), f"Nothing is masked in the {KIND_TITLES[kind]}"),
+                ("Mask off", "grid_off", MaskOff(AttentionAddress(kind)), f"Nothing is masked in the {KIND_TITLES[kind]}"),
                 (f"{title} off", "visibility_off", HeadOff(place), "This head's output becomes zeros"),
                 (
                     f"{title} uniform",
@@ -75,19 +75,20 @@ def show(setup: Setup) -> None:
     with result:
         _outcome(setup, before, after)
     kind, layer, head = _one_head()
-    at, title, n_rows = (state.kind, state.layer, state.head), KIND_TITLES[kind], len(after.attentions[kind].queries)
+    at, title, n_rows = map_address(state.kind, state.layer, state.head), KIND_TITLES[kind], len(after.attentions[kind].queries)
     height = max(min(_ON_SCREEN, 170 + 30 * n_rows), min(_HIGHEST, 170 + 12 * n_rows))
     cause, result = st.columns(2)
     with cause, st.container(key="lab-edit"):
         # Of the sound model: one for all layers and heads.
         sound = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
         looks: Any = {"height": height, "before": sound, "clicks": ("cell", partial(_clicked, after))}
-        looks["of"] = str(HeadOff(Place(kind, layer, head)))
+        looks["of"] = str(HeadOff(AttentionAddress(kind, layer, head)))
         words = "The mask; the field below edits it by text"
-        mask = chart.draw(figures.mask, after, kind, layer, head, key="lab-edit-chart", words=words, file="mask", **looks)
+        looks |= {"key": "lab-edit-chart", "words": words, "file": "mask"}
+        mask = chart.draw(figures.mask, after, map_address(kind, layer, head), **looks)
     with result:
         words = f"{title} of the focus head, after the change minus before it"
-        change = chart.draw(figures.change, before, after, *at, height=height, key="lab-change", words=words, file="change")
+        change = chart.draw(figures.change, before, after, at, height=height, key="lab-change", words=words, file="change")
     cause, result = st.columns(2)
     with cause:
         link.text_input(
@@ -122,7 +123,7 @@ def show(setup: Setup) -> None:
         with column:
             st.markdown(f"**{name.capitalize()}**")
             words = f"{title} of the focus head, {name} the change"
-            both.append(chart.draw(figures.attention, run, *at, key=f"lab-{name}", words=words, file=name))
+            both.append(chart.draw(figures.attention, run, at, key=f"lab-{name}", words=words, file=name))
     _steps(before, after)
     said = Call("print({0}.text, {1}.text, {2}.largest)", before, after, Call(compare, before, after))
     # In one call, where the page computes a few texts at a time.
@@ -131,7 +132,7 @@ def show(setup: Setup) -> None:
     if setup.many is not None:
         over.append([*setup.many])
         change_made["max_length"] = min(MOST_WRITTEN, setup.model.default_max_length)
-    effects = [Call("print({})", Call(effect, *over, **change_made))] if many.is_asked else []
+    effects = [Call("print({})", Call(measure_effect, *over, **change_made))] if many.is_asked else []
     code.show(said, mask, change, *both, *effects)
     many.go_on()
 
@@ -223,7 +224,7 @@ def _clicked(trace: Trace, query: int | None, key: int | None, of: str) -> None:
     if (query is not None and query >= len(attention.queries)) or (key is not None and key >= len(attention.keys)):
         return
     what, reach = state.get("click", _CLICKS[0]), state.get("reach", _REACHES[0])
-    place = (Place(kind), Place(kind, layer), Place(kind, layer, head))[_REACHES.index(reach)]
+    place = (AttentionAddress(kind), AttentionAddress(kind, layer), AttentionAddress(kind, layer, head))[_REACHES.index(reach)]
     if query is None or key is None:
         _toggle(Flip(place, query, key))
     elif what == _CLICKS[3]:
@@ -238,7 +239,7 @@ def _head_of(said: str) -> tuple[Kind, int, int] | None:
         [edit] = plain_edits.parse(said)
     except (OptionError, ValueError):
         return None
-    place = edit.place if isinstance(edit, HeadOff) else Place("cross")
+    place = edit.place if isinstance(edit, HeadOff) else AttentionAddress("cross")
     return None if place.layer is None or place.head is None else (place.kind, place.layer, place.head)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import forbidden_weight, most_forbidden
 from transformer_viz.checkpoints import Checkpoint
@@ -28,7 +29,7 @@ _LONGEST_TEXT = 24
 _PROGRAM = """changes = {{}}
 for name in tv.MISTAKES:
     wrong = tv.decode_batch({0}, {1}, mistake=name)
-    wrong_read = tv.read_batch({0}, {1}, {4}, mistake=name)
+    wrong_read = tv.decode_forced({0}, {1}, {4}, mistake=name)
     changes[name] = {{
         "changed": sum(a.output_tokens != b.output_tokens for a, b in zip({2}, wrong)),
         "forbidden": tv.analysis.forbidden_weight({3}, wrong_read),
@@ -36,7 +37,7 @@ for name in tv.MISTAKES:
     }}
     print(tv.MISTAKES[name].title, changes[name])"""
 _WITH_EFFECT = """
-    print("over 500 strings:", tv.effect({0}, mistake=name))"""
+    print("over 500 strings:", tv.measure_effect({0}, mistake=name))"""
 
 
 def show(setup: Setup) -> None:
@@ -100,8 +101,8 @@ def _seen(setup: Setup, learned: Mistake | None) -> Any:
         f"on what the right mask hides. *Before* has the right mask and *after* the mistake; both read {reads}:"
     )
     words = f"{KIND_TITLES[kind]} of one head with the right mask and with the mistake, and the signed difference"
-    place = (kind, layer, head)
-    return chart.draw(figures.before_and_after, right, wrong, *place, key="mistake-chart", words=words, file="mistake")
+    place = map_address(kind, layer, head)
+    return chart.draw(figures.before_and_after, right, wrong, place, key="mistake-chart", words=words, file="mistake")
 
 
 def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], forced: list[Trace]) -> None:

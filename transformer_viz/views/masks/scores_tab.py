@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
 from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels
@@ -48,13 +49,13 @@ def show(setup: Setup) -> None:
         return
     if not setup.is_changed and not _is_softmax(trace, kind, layer, head):
         st.warning("The weights of this run are not the softmax of these scores alone: this model does more.")
-    computed = call(head_softmax, trace, kind, layer, head, fill, precision)
+    computed = call(head_softmax, trace, map_address(kind, layer, head), fill, precision)
     with st.container(key="lab-scores"):
         words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
         known = range(len(attention.queries))
         heard: Any = {"clicks": ("cell", lambda query, *_: state.update(row=query) if query in known else None)}
         name: Any = {"key": "lab-scores-chart", "words": words, "file": "scores", **heard}
-        figure = chart.draw(figures.softmax_maps, trace, kind, layer, head, computed, row, **name)
+        figure = chart.draw(figures.softmax_maps, trace, map_address(kind, layer, head), computed, row, **name)
     numbers, fates = st.columns([3, 2])
     with numbers:
         _row(attention, layer, head, row, computed)
@@ -76,7 +77,7 @@ def show(setup: Setup) -> None:
 def _is_softmax(trace: Trace, kind: Kind, layer: int, head: int) -> bool:
     """Whether the scores give what the run has, where a row may look at anything."""
     rows = ~trace.attentions[kind].head_mask(layer, head).all(-1)
-    found, weights = head_softmax(trace, kind, layer, head).weights, trace.attentions[kind].head(layer, head)
+    found, weights = head_softmax(trace, map_address(kind, layer, head)).weights, trace.attentions[kind].head(layer, head)
     return bool(np.allclose(found[rows], weights[rows], atol=1e-3))
 
 

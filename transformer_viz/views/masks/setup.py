@@ -15,7 +15,7 @@ from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.batch import decode_batch, read_batch, written_target
+from transformer_viz.tracing.batch import decode_batch, decode_forced, written_target
 from transformer_viz.views.cache import computing
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
 from transformer_viz.views.cache.runs import cost_of
@@ -91,12 +91,12 @@ class Setup:
     def forced(self) -> list[Trace]:
         """One pass over sources and targets, with scores and with the padding of both sides kept."""
         model, sources, changed = self.model, self.typed.sources, self._changed()
-        # What `read_batch` would decode for itself, from the cache.
+        # What `decode_forced` would decode for itself, from the cache.
         pairs = zip(self.sound().decoded(), self.typed.targets, strict=True)
         targets = tuple(written_target(one) if target is None else target for one, target in pairs)
         cost = cost_of(model, sources, **({"target": targets} if model.model.kind.writes else {}))
-        traces = computing.compute("Reading the texts", cost, read_batch, model, sources, targets, **changed)
-        return record(traces, Call(read_batch, model, self.sources, self.targets, **changed))
+        traces = computing.compute("Reading the texts", cost, decode_forced, model, sources, targets, **changed)
+        return record(traces, Call(decode_forced, model, self.sources, self.targets, **changed))
 
     def _changed(self) -> dict[str, Any]:
         return {"edits": self.edits, "mistake": self.mistake, "max_trace_bytes": MAX_TRACE_BYTES}
@@ -108,7 +108,7 @@ class Setup:
 
     @property
     def targets(self) -> Call | None:
-        """The targets, in a variable; None where the model writes by itself, which is `read_batch`'s default."""
+        """The targets, in a variable; None where the model writes by itself, which is `decode_forced`'s default."""
         return Call("targets = {}", [*self.typed.targets]) if any(self.typed.targets) else None
 
     def change_words(self) -> str:

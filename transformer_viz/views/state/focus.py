@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.comparison import IN_BOTH, Comparison
 from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.query_rows import best_head
@@ -276,7 +277,7 @@ def say_largest(comparison: Comparison, words: str, key: str) -> None:
         return
     name = head_label(largest.layer, largest.head)
     if state.kind in comparison.kinds and state.layer in comparison.layers(state.kind):
-        maps = comparison.one_head(state.kind, state.layer, state.head)
+        maps = comparison.one_head(map_address(state.kind, state.layer, state.head))
         if not maps.broken.any() and not (maps.difference[maps.present == IN_BOTH] != 0).any():
             words = f"**No difference in this head.** {words}"
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -36,8 +36,7 @@ def show(shown: Shown) -> None:
         if shown.beside is not None and of in shown.beside.statistics:
             other = shown.beside.at(head, row.statistic)
         words = f"{count_words(row.n, 'text')} by {of.title} of {sentences.head_words(head)}: mean {number_words(row.mean)}"
-        place = (head.kind, head.layer, head.head, of.name)
-        chart.draw(plain(survey_distribution), survey, *place, other=other, key="survey-distribution", words=words)
+        chart.draw(plain(survey_distribution), survey, str(head), of.name, other=other, key="survey-distribution", words=words)
     if examples is None:
         st.caption("This number is not known for this head in any text, so no text stands out.")
         return

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import app_folders, server_settings
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.surveys import sentences
@@ -107,7 +107,7 @@ def show() -> None:
         code.show(*drawn or [survey])
 
 
-def _focus(survey: Survey, name: str) -> HeadPlace:
+def _focus(survey: Survey, name: str) -> HeadAddress:
     """The head in focus: the session's, the link's, or the one with the highest number."""
     state, default = st.session_state, best(survey, name) or survey.places[0]
     kinds_there = tuple(kind for kind, of in survey.kinds.items() if of.layers)
@@ -115,7 +115,7 @@ def _focus(survey: Survey, name: str) -> HeadPlace:
     kind, of = state.kind, survey.kinds[state.kind]
     place = (default.layer, default.head) if kind == default.kind else (of.layers[0], 0)
     focus.start_head(of.layers, [*range(of.n_heads)], place)
-    return survey.place(kind, state.layer, state.head)
+    return survey.find(HeadAddress(kind, state.layer, state.head))
 
 
 def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure]:
@@ -154,7 +154,7 @@ def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure
 def _go(survey: Survey, tile: dict[str, Any]) -> None:
     """Makes the head of a clicked tile the focus; what is no head of this survey is passed over."""
     try:
-        head = survey.place(tile.get("kind", ""), tile.get("layer", -1), tile.get("head", -1))
+        head = survey.find(HeadAddress(tile.get("kind", ""), tile.get("layer", -1), tile.get("head", -1)))
     except OptionError:
         return
     focus.go_to_head(head.kind, head.layer, head.head)

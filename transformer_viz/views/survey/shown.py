@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.surveys.result import Survey, SurveyedStatistic
 from transformer_viz.views.components.markdown import sentence
 from transformer_viz.views.state import display_options
@@ -23,7 +23,7 @@ class Shown:
     identity: tuple[object, ...]
     survey: Survey
     number: SurveyedStatistic
-    head: HeadPlace
+    head: HeadAddress
     beside: Survey | None
 
     @property

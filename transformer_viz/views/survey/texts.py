@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.surveys.result import CUT
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.text_display import display_text
@@ -71,7 +71,7 @@ def go() -> None:
         link.go_to("Explore")
 
 
-def address(text: str, model: str, head: HeadPlace, tab: str = "") -> str:
+def address(text: str, model: str, head: HeadAddress, tab: str = "") -> str:
     """The address of Explore with a text, a model and a head in focus; `tab` is a part of the tab Heads that is open."""
     place = {"kind": KIND_TITLES[head.kind], "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
     said = {"text": text, "checkpoint": model, **place, **({"explore_tab": "Heads", "heads_part": tab} if tab else {})}

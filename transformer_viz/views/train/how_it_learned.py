@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.addresses import map_address
 from transformer_viz.errors import InputError, TransformerVizError, join_names
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.figures.figure_data import plain
@@ -94,9 +95,9 @@ def _show() -> None:
         link.selectbox("Candidates of position", key="position", width=230, label_visibility="collapsed")
     with st.container(key=player.FOCUS_KEY):
         # The player shows its own moment of it: another one is drawn in the browser, and nothing is sent.
-        at = now.kind, now.layer, now.head
+        at = map_address(now.kind, now.layer, now.head)
         looks: Any = {"style": style.figure_style(), **({} if covered is None else {"with_answer": False})}
-        last_of_all = Call(plain(training_playback), found, *at, len(found) - 1, position, **looks)
+        last_of_all = Call(plain(training_playback), found, at, len(found) - 1, position, **looks)
         words = (
             f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
             "and the candidates of one position. The sentence above describes it."
@@ -107,7 +108,7 @@ def _show() -> None:
     trace = record(found[now.step].forced, Call("trace = {}.forced", found[now.step]))
     pictures.mosaics(trace, chosen, now, partial(_go_to_tile, found))
     if not chosen.is_large and covered is None:
-        playback = Call(plain(training_playback), found, *at, now.step, position, style=style.figure_style())
+        playback = Call(plain(training_playback), found, at, now.step, position, style=style.figure_style())
         code.show(playback, *pictures.mosaic_calls(trace, chosen, now).values(), key="code_of_moments")
 
 

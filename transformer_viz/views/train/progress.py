@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import checkpoints, figures, server_settings
+from transformer_viz.addresses import map_address
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.numbers_in_words import duration_words, percent_words
 from transformer_viz.terms import head_title
@@ -158,7 +159,7 @@ def _attention(job: Job, rows: Sequence[Row]) -> None:
     said = [(f"step {step:,}: {display_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
     words = "One head's cross-attention at several steps of the training; rows are the output, columns the source"
-    chart.draw(figures.snapshot_maps, said, "cross", layer, head, per_row=per_row, key="filmstrip", words=words)
+    chart.draw(figures.snapshot_maps, said, map_address("cross", layer, head), per_row=per_row, key="filmstrip", words=words)
     st.caption(
         "Above each map: the step, and what the model writes by itself then. Rows are the right answer, columns the source."
     )
