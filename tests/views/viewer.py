@@ -187,6 +187,14 @@ def head(at: AppTest) -> np.ndarray:
     return heads[start["head"]] if isinstance(start["head"], int) else getattr(heads, start["head"])(0)
 
 
+def reasons(at: AppTest) -> np.ndarray:
+    """Why each cell of the head in focus is masked: row, column."""
+    start = viewer(at)["start"]
+    kind = content(at)["kinds"][start["kind"]]
+    seen = array(kind["reasons"])
+    return seen if seen.ndim == 2 else seen[kind["numbers"].index(start["layer"]), start["head"]]
+
+
 def assert_draws_again(at: AppTest, figures: list[dict[str, Any]]) -> None:
     """The figures are those of the page and of its viewer: its charts, the large map, and all heads of every kind."""
     charts, sent = on_page(at), content(at)["kinds"]

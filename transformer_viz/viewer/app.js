@@ -4,9 +4,11 @@
 import { keep } from "./address.js";
 import { Curtain } from "./curtain.js";
 import { showIdeas } from "./ideas.js";
+import { Masked } from "./masked.js";
 import { Master } from "./master.js";
 import { exactPart } from "./packed.js";
 import { Pair } from "./pair.js";
+import { withPress } from "./presses.js";
 import { Report } from "./report.js";
 import { NumbersTable } from "./table.js";
 import { Viewer } from "./viewer.js";
@@ -99,13 +101,17 @@ function keepText() {
 let picture_ = null;
 
 export function picture({ parentElement, data, setStateValue }) {
-  const root = parentElement.querySelector(".pair, .viewer");
+  const root = parentElement.querySelector(".pair, .masked, .viewer");
   if (picture_?.root !== root) {
     picture_?.viewer.end();
     picture_ = new Picture(root);
     tellShown.begin((state) => setStateValue("at", state), root, data.heard);
   }
-  if (tellShown.hears(data.heard)) shown.begin(data.request);
+  if (tellShown.hears(data.heard)) {
+    shown.begin(data.request);
+    // Another session opened the address, which has what was pressed.
+    shown.state = { ...shown.state, cells: [] };
+  }
   picture_.arrived(data);
   const mine = picture_;
   // Streamlit also calls this of a component that stays.
@@ -122,9 +128,9 @@ const contents = new Map();
 class Picture {
   constructor(root) {
     this.root = root;
-    const Shown = root.matches(".pair") ? Pair : Viewer;
+    const Shown = root.matches(".pair") ? Pair : root.matches(".masked") ? Masked : Viewer;
     this.viewer = new Shown(root, {
-      heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), drawn: (host) => this.drawn(host),
+      heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), pressedCell: (cell) => this.pressedCell(cell), drawn: (host) => this.drawn(host),
       came: () => this.came(), canExport: true, Curtain, showIdeas,
     });
     this.table = new NumbersTable(this.viewer.part("maps"));
@@ -153,7 +159,7 @@ class Picture {
     this.words = words;
     this.root.ariaBusy = null;
     this.root.classList.toggle("grey", data.isGrey);
-    this.root.classList.toggle("all", data.isAll);
+    for (const one of [this.root, ...this.root.querySelectorAll(".viewer")]) one.classList.toggle("all", data.isAll);
     this.root.classList.toggle("guessing", Boolean(data.parts.isGuessed));
     this.root.toggleAttribute("inert", data.isGrey);
     // Also a page that one came to without leaving it, as by Back to another lesson's step.
@@ -227,6 +233,12 @@ class Picture {
     // The tab that it opens is below the maps, out of sight.
     if (name === "why") bringUp(document.querySelector(".stTabs"));
     shown.press({ way: { name, n: shown.n + 1 } });
+    tellShown.now();
+  }
+
+  // What it does is the server's; of several all count, also of those that it has not heard of yet.
+  pressedCell(cell) {
+    shown.press({ cells: withPress(shown.state.cells ?? [], cell) });
     tellShown.now();
   }
 

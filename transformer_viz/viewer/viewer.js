@@ -56,16 +56,16 @@ export class Viewer {
   /**
    * @param {HTMLElement} root holds viewer.html
    * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
-   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, canExport?: boolean,
+   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, others?: () => LinkedChart[], canExport?: boolean,
    *   Curtain?: typeof import("./curtain.js").Curtain, showIdeas?: typeof import("./ideas.js").showIdeas}} [on]
-   *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `canExport`
+   *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `others` are charts beside it in which one points too; `canExport`
    *   whether there is a way to a page of one file; `Curtain` draws a lesson's question and `showIdeas` other texts,
    *   of who has these; `drawn` is called when Plotly has drawn the large map; `heard` at once at each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
    */
   constructor(root, on = {}) {
     this.#root = root;
     this.#on = on;
-    const { signal } = this.#ends, charts = () => [this.#maps[this.#place.kind], ...Object.values(this.#small)];
+    const { signal } = this.#ends, charts = () => [this.#maps[this.#place.kind], ...Object.values(this.#small), ...on.others?.() ?? []];
     this.#player = new ViewersPlayer(root, signal, {
       stepped: (why, how) => this.#stepped(why, how),
       chosenWay: (way) => on.chosenWay?.(way),

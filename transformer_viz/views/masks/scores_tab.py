@@ -21,11 +21,6 @@ from transformer_viz.views.state import focus, link
 TITLE, ORDER = "Scores to weights", 1
 
 
-def has_focus(setup: Setup) -> bool:
-    """Whether it shows boxes for the focus."""
-    return True
-
-
 def show(setup: Setup) -> None:
     """Draws the controls, three maps, the row, and what became of it if all of it were masked."""
     trace, state = setup.forced()[setup.sentence], st.session_state
