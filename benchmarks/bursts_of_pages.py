@@ -30,8 +30,8 @@ ADDRESSES = {
     "learned": "/train?learned=true&checkpoint=reverse-small&all_controls=true",
     "survey": "/survey?all_controls=true",
 }
-_VIEWER = ".st-key-picture .viewer >> nth=0"
-"""That whose boxes are to be seen, of two the first."""
+_BOXES = ".st-key-picture .boxes >> nth=0"
+"""Those of a picture that are to be seen, of two the first."""
 _OF_HEAD, _STAYS = ("kind", "layer", "head"), ("key", "tile", "kind", "layer", "head", "reach")
 """What says which head is looked at; and the presses after which the run is the same."""
 _STATE = """() => {
@@ -46,7 +46,8 @@ _STATE = """() => {
     else if (box) boxes[key] = box.type === 'checkbox' ? String(box.checked) : box.value;
   }
   for (const chart of main.querySelectorAll('.chart')) {
-    if (!chart.clientWidth) continue;
+    // What is not in sight is drawn once it is.
+    if (!chart.clientWidth || chart.ariaHidden === 'true') continue;
     if (!chart.data) return null;
     const key = [...chart.closest('[class*=st-key-]').classList].find((name) => name.startsWith('st-key-'));
     const part = `${chart.closest('[data-side]')?.dataset.side ?? ''} ${chart.dataset.kind ?? chart.dataset.part ?? ''}`;
@@ -56,9 +57,10 @@ _STATE = """() => {
   }
   const viewer = main.querySelector('.st-key-picture .viewer');
   if (main.querySelector('.st-key-picture [aria-busy=true]')) return null;
-  if (viewer) {
-    boxes.kind = viewer.querySelector('[data-box=kind] [aria-pressed=true]')?.textContent;
-    for (const name of ['layer', 'head']) boxes[name] = viewer.querySelector(`[data-box=${name}]`).selectedOptions[0]?.text;
+  const focus = main.querySelector('.st-key-picture .boxes');
+  if (focus) {
+    boxes.kind = focus.querySelector('[data-box=kind] [aria-pressed=true]')?.textContent;
+    for (const name of ['layer', 'head']) boxes[name] = focus.querySelector(`[data-box=${name}]`).selectedOptions[0]?.text;
   }
   const player = viewer ?? document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]')?.shadowRoot;
   if (!Object.keys(boxes).length) return null;
@@ -117,7 +119,13 @@ class Pressed:
     def reload(self) -> list[str]:
         """Opens the address anew; returns where that differs."""
         before, edits = self.settled(), self.want.get("edits", [])
+        n_parts = self.page.locator("[class*=st-key-]").count() // 2
         self.page.goto(self.page.url)
+        # A busy machine may rest for a moment between two parts of a page.
+        self.page.locator(".st-key-pages").wait_for()
+        self.page.wait_for_function(
+            "(n) => document.querySelectorAll('[class*=st-key-]').length >= n", arg=n_parts, timeout=20_000
+        )
         now, self.want = self.settled(), {"edits": edits}
         return [
             f"after a reload {part} {key!r} is another: {str(before[part].get(key))[:80]}, now {str(now[part].get(key))[:80]}"
@@ -171,7 +179,7 @@ class Pressed:
             more = {"sentence": lambda: self._group("sentence"), "mistake": lambda: self._select("mistake"), "cell": self._cell}
             more |= {"tile": self._tile, "masks_of": lambda: self._group("masks_of")}
             # A step that is pressed while something else is computed is of the run before.
-            if not self.is_moving and self._shown(".st-key-picture .boxes"):
+            if not self.is_moving and self._shown(_BOXES):
                 more["key"] = self._key
             return {**head, **more, **switch, "tab": self._tab, "reach": lambda: self._select("reach"), "reset": self._reset}
         if self.name == "compare":
@@ -199,10 +207,10 @@ class Pressed:
         return words
 
     def _kind(self) -> str:
-        if not self._shown(".st-key-picture .boxes"):
+        if not self._shown(_BOXES):
             words = self._group("kind")
         else:
-            button = self.page.locator(f"{_VIEWER} >> [data-box=kind] button").nth(self.dice.randrange(3))
+            button = self.page.locator(f"{_BOXES} >> [data-box=kind] button").nth(self.dice.randrange(3))
             button.click()
             words = self.want["kind"] = button.inner_text()
         # Another kind may have other layers and heads.
@@ -212,9 +220,9 @@ class Pressed:
 
     def _head(self, key: str) -> str:
         """A layer or a head: of the viewer, or of the page."""
-        if not self._shown(".st-key-picture .boxes"):
+        if not self._shown(_BOXES):
             return self._select(key)
-        box = self.page.locator(f"{_VIEWER} >> [data-box={key}]").first
+        box = self.page.locator(f"{_BOXES} >> [data-box={key}]").first
         if not box.is_visible():
             return "is not there"
         words = self.dice.choice(box.locator("option").all_inner_texts())
@@ -271,7 +279,7 @@ class Pressed:
         click_chart(self.page, self.page.locator(place), lambda _: (column, row))
         kind, layer, head = self.page.evaluate(
             """(names) => names.map((name) => {
-              const box = document.querySelector(`.st-key-picture .viewer [data-box=${name}]`);
+              const box = document.querySelector(`.st-key-picture .boxes [data-box=${name}]`);
               return box.value ?? box.querySelector('[aria-pressed=true]').value;
             })""",
             _OF_HEAD,
@@ -297,12 +305,8 @@ class Pressed:
 
     def _tile(self) -> str:
         kind = self.dice.choice([*KIND_TITLES])
-        places = {
-            "masks": f"picture [data-kind={kind}]",
-            "compare": f"picture [data-kind={kind}]",
-            "learned": f"mosaic-{kind} .chart",
-        }
-        place = f".st-key-{places.get(self.name, f'survey-chart-{kind} .chart')}"
+        places = {"learned": f"mosaic-{kind} .chart"}
+        place = f".st-key-{places.get(self.name, f'picture [data-kind={kind}]')}"
         chart = self.page.locator(place).first
         if not self._shown(place):
             return "is not there"

@@ -20,7 +20,6 @@ EXCEPTIONS = {
     "mosaic-cross": "likewise",
     **{f"patch-chart-{kind}": "a click on a place of A is `patch_place`" for kind in ("encoder", "decoder", "cross")},
     **{f"compare-{name}": "it is looked at and not pressed" for name in ("patched", "shown")},
-    **{f"survey-chart-{kind}": "a click on a head moves kind, layer and head" for kind in ("encoder", "decoder", "cross")},
     "survey-texts": "a click on a text opens Explore, whose link has it",
     "survey-worst": "likewise",
     "survey-box_0": "a box for a file, which a link cannot hold",

@@ -91,6 +91,11 @@ def large_map(at: AppTest) -> np.ndarray:
     return layer[start["head"]] if combined is None else combined(layer, axis=0)
 
 
+def tables(at: AppTest) -> dict[str, dict[str, Any]]:
+    """The figures of a table of heads, by kind."""
+    return {kind: of_kind["figure"] for kind, of_kind in content(at)["kinds"].items() if of_kind["figure"]}
+
+
 def small_maps(at: AppTest) -> list[np.ndarray]:
     """The numbers of all heads of each kind, as one map."""
     measure = viewer(at)["start"]["measure"]
@@ -150,6 +155,9 @@ def written(at: AppTest) -> dict[str, str]:
     """What the picture writes of itself."""
     sent = viewer(at)
     start, defaults, kinds = sent["start"], sent["address"]["defaults"], sent["address"]["kinds"]
+    # A table of heads has no step and no pin.
+    start = {"step": 0, "pin": [], "lines": "auto", "measure": "weights", **start}
+    defaults = {"step": 0, "lines": "auto", "measure": "weights", **defaults}
     head, pin = start["head"], ",".join("" if place is None else str(place + 1) for place in start["pin"])
     words = {
         "kind": kinds[start["kind"]],

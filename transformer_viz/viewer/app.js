@@ -3,6 +3,7 @@
 // pressed is drawn here at once; the server hears of it, and what it answers never overwrites what was pressed since.
 import { keep } from "./address.js";
 import { Curtain } from "./curtain.js";
+import { Heads } from "./heads.js";
 import { showIdeas } from "./ideas.js";
 import { Masked } from "./masked.js";
 import { Master } from "./master.js";
@@ -101,7 +102,7 @@ function keepText() {
 let picture_ = null;
 
 export function picture({ parentElement, data, setStateValue }) {
-  const root = parentElement.querySelector(".pair, .masked, .viewer");
+  const root = parentElement.querySelector(".pair, .masked, .heads, .viewer");
   if (picture_?.root !== root) {
     picture_?.viewer.end();
     picture_ = new Picture(root);
@@ -128,12 +129,12 @@ const contents = new Map();
 class Picture {
   constructor(root) {
     this.root = root;
-    const Shown = root.matches(".pair") ? Pair : root.matches(".masked") ? Masked : Viewer;
+    const [Shown] = [[Pair, ".pair"], [Masked, ".masked"], [Heads, ".heads"], [Viewer, ".viewer"]].find(([, like]) => root.matches(like));
     this.viewer = new Shown(root, {
       heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), pressedCell: (cell) => this.pressedCell(cell), drawn: (host) => this.drawn(host),
       came: () => this.came(), canExport: true, Curtain, showIdeas,
     });
-    this.table = new NumbersTable(this.viewer.part("maps"));
+    this.table = new NumbersTable(this.viewer.part("maps") ?? this.viewer.part("mosaics"));
     this.words = "";
   }
 
@@ -243,7 +244,8 @@ class Picture {
   }
 
   keepAddress() {
-    const { kind, layer, head, step, pin, lines, measure } = shown.state, { page, defaults, kinds } = this.latest.address;
+    const { kind, layer, head, step, pin = [], lines, measure } = shown.state, { page, defaults, kinds } = this.latest.address;
+    const has = this.viewer.state;
     // Of another run that is on its way, the step is not known yet.
     const isOther = typed.isLate(this.latest.textHeard);
     const words = {
@@ -255,7 +257,7 @@ class Picture {
       lines: lines === "auto" ? undefined : lines,
       measure: measure === "weights" ? undefined : measure,
     };
-    keep(page, "picture", Object.fromEntries(Object.entries(words).filter(([, word]) => word !== undefined)));
+    keep(page, "picture", Object.fromEntries(Object.entries(words).filter(([name, word]) => word !== undefined && name in has)));
   }
 
   missing(words) {

@@ -42,6 +42,11 @@ _TEXT_HEARD, _TEXT, _TEXT_REQUEST = "typed_heard", "typed_text", "typed_request"
 _WAY, _CELLS = "viewer_way", "viewer_cells"
 """In the session: the newest press of a button beside a step's sentence, and of a cell of a mask."""
 _MASK = '<div class="focus" data-part="mask"></div>'
+_KINDS = (
+    '<div class="boxes" role="group" aria-label="focus"><div class="kinds" data-box="kind" role="group" aria-label="Attention">'
+    '</div><select data-box="layer" aria-label="Layer"></select><select data-box="head" aria-label="Head"></select></div>'
+)
+_TILES = '<div class="mosaics" data-part="mosaics"></div>'
 _MOST_KEPT = 8
 """Ways to show a run that are kept."""
 _IN_PARTS_FROM = 1_500_000
@@ -178,26 +183,11 @@ def show(
         page: the path of the page, nothing for the first.
     """
     link.hidden("lines", _LINES.__contains__, join_names(_LINES), before=_OLD_LINES)
-    state, at = st.session_state, focus.current()
-    view = View.of_session()
-    if state.get(_VIEW) not in (None, (at.run, view)):
-        state[_REQUEST] = state.get(_REQUEST, 0) + 1
-    state[_VIEW] = (at.run, view)
-    sent = _sent(trace, chosen, looks, said)
+    at, sent = focus.current(), _sent(trace, chosen, looks, said)
     names = {kind: KIND_TITLES[kind] for kind in (trace.kinds if beside is None else beside.kinds)}
     data = {
-        "content": sent,
-        "run": at.run,
-        "start": view.to_browser(),
-        "heard": state.get(_HEARD, 0),
-        "textHeard": state.get(_TEXT_HEARD, 0),
-        "request": state.get(_REQUEST, 0),
-        "plotly": plotly_js.name(),
-        "dark": style.theme() == "dark",
-        "large": chosen.is_large,
-        "narrow": screen.is_narrow(),
+        **_told(sent, at.run, View.of_session().to_browser(), chosen),
         "isGrey": looks.is_grey,
-        "isAll": levels.is_all(),
         "parts": {
             "unfolds": trace.writes and chosen.unfolds and not covered,
             "isBrief": trace.writes and not levels.is_all(),
@@ -212,6 +202,53 @@ def show(
     with st.container(key="picture"):
         about = None if beside is None else beside.is_change, masks is not None
         _picture(*about)(key=KEY, data=data, on_at_change=partial(_hear, on_way, on_cell))
+
+
+def show_heads(kinds: Mapping[Kind, Mapping[str, Any]], run: str, chosen: DisplayOptions, *, page: str) -> None:
+    """Draws a table of heads, for which kind, layer and head have been decided; the browser is master of which is in focus.
+
+    Args:
+        kinds: of each its `title`, `numbers` (of its layers), how many `heads` it has, and `figure`, a grid of tiles in the
+            page's style, or None, with its `words`.
+        run: tells the model from others.
+        chosen: how it looks.
+        page: the path of the page.
+    """
+    state, titles = st.session_state, {kind: str(about["title"]) for kind, about in kinds.items()}
+    place = {"kind": state.kind, "layer": state.layer, "head": state.head}
+    content = {"kinds": kinds, "accent": style.figure_style().colours.accent}
+    data = {
+        **_told(sent_runs.send(sent_runs.packed(content), _no_part, 0), run, place, chosen),
+        "isGrey": False,
+        "parts": {},
+        "address": {"page": page, "defaults": {name: link.default_of(name) for name in place}, "kinds": titles},
+        "beside": None,
+    }
+    with st.container(key="picture"):
+        html = f'<div class="heads">{_KINDS}<p class="missing" data-part="missing" role="alert" hidden></p>{_TILES}</div>'
+        _heads(html)(key=KEY, data=data, on_at_change=partial(_hear, lambda _: None, lambda _: None))
+
+
+def _told(content: str, run: str, start: Mapping[str, Any], chosen: DisplayOptions) -> dict[str, Any]:
+    """What the browser is told of whatever it shows: where the numbers are, where it begins, which presses are known, and how
+    all looks."""
+    state = st.session_state
+    if state.get(_VIEW) not in (None, (run, start)):
+        state[_REQUEST] = state.get(_REQUEST, 0) + 1
+    state[_VIEW] = (run, start)
+    return {
+        "content": content,
+        "run": run,
+        "start": start,
+        "heard": state.get(_HEARD, 0),
+        "textHeard": state.get(_TEXT_HEARD, 0),
+        "request": state.get(_REQUEST, 0),
+        "plotly": plotly_js.name(),
+        "dark": style.theme() == "dark",
+        "large": chosen.is_large,
+        "narrow": screen.is_narrow(),
+        "isAll": levels.is_all(),
+    }
 
 
 def _beside(trace: Trace, chosen: DisplayOptions, beside: Beside, said: Callable[..., Sentence]) -> dict[str, Any]:
@@ -289,7 +326,9 @@ def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None
     kind, layer, head = told.get("kind"), told.get("layer"), told.get("head")
     if kind in KIND_TITLES and type(layer) is int and (head in COMBINED or type(head) is int):
         state.kind, state.layer, state.head = kind, layer, head
-    state.lines = lines if (lines := told.get("lines")) in _LINES else ""
+    # A table of heads has none.
+    if "lines" in told:
+        state.lines = lines if (lines := told["lines"]) in _LINES else ""
     if isinstance(measure := told.get("measure"), str):
         state.measure = "" if measure == "weights" else measure
     if told.get("run") == state.get("run") and type(step := told.get("step")) is int and 0 <= step < _MOST_PRESSES:
@@ -297,7 +336,7 @@ def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None
         if isinstance(pin, list) and len(pin) in (0, 2) and all(each is None or type(each) is int for each in pin):
             focus.set_pin(tuple(pin))
             state.pinned_in = (state.run, state.kind)
-        state[_VIEW] = (state.run, _view_of(told))
+        state[_VIEW] = (state.run, _view_of(told).to_browser())
     else:
         state.pop(_VIEW, None)
     for cell in presses.fresh(told.get("cells"), _CELLS):
@@ -326,6 +365,11 @@ def _is_new(n: Any, key: str) -> bool:
 def _component(name: str) -> Any:
     html, css = {"textBox": ('<div class="typed"></div>', modules.text("text_box.css"))}.get(name, ("<i></i>", None))
     return _of_module(name.lower(), name, html=html, css=css)
+
+
+@cache
+def _heads(html: str) -> Any:
+    return _of_module("heads", "picture", html=html, css=_styles(), isolate_styles=False)
 
 
 @cache
@@ -360,6 +404,6 @@ def _two_viewers(is_change: bool, with_mask: bool) -> str:
 def _styles() -> str:
     """Rules for what is in a viewer alone: its charts cannot stand in a shadow. The scope is what it stands in, since its rules
     are of the viewer itself too."""
-    names = ("charts", "player", "lines", "measures", "guess", "curtain", "viewer", "share", "app", "pair", "masked")
+    names = ("charts", "player", "lines", "measures", "guess", "curtain", "viewer", "share", "app", "pair", "masked", "heads")
     # What a term means is drawn by the page's own rules.
     return f"@scope (.st-key-picture) {{\n{modules.styles(*(f'{name}.css' for name in names))}\n}}"
