@@ -39,9 +39,9 @@ def test_a_sentence_stands_large_with_its_masks_beside_its_weights(start, model)
     assert "decoder: causal" in str(titles(at)), "and all of them, one by one"
     # It begins at the last step that is no padding.
     assert viewer.viewer(at)["start"]["step"] == read.output_tokens.index("<end>") < len(read.rows) - 1
-    viewer.press(at, kind="decoder", layer=0, head=3, step=1, pin=[1, 2])
+    viewer.press(at, kind="decoder", layer=0, head=2, step=1, pin=[1, 2])
     said_now = {key: link_of(at)[key] for key in ("kind", "head", "step", "pin")}
-    assert said_now == {"kind": "decoder self-attention", "head": "head 4", "step": "2", "pin": "2,3"}
+    assert said_now == {"kind": "decoder self-attention", "head": "head 3", "step": "2", "pin": "2,3"}
     assert not viewer.has_viewer(start("masks", sources="hello\nab")), "the batch needs none"
 
 
