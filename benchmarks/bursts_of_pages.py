@@ -238,7 +238,11 @@ class Pressed:
         self.page.locator("[role=listbox]").wait_for(state="detached")
         box.first.press("ArrowDown")
         options = self.page.locator("[role=listbox] [role=option]")
-        options.first.wait_for(timeout=5_000)
+        try:
+            options.first.wait_for(timeout=2_000)
+        except Error:  # the key came before the box had heard that it has the keyboard
+            box.first.press("ArrowDown")
+            options.first.wait_for(timeout=5_000)
         if not (n := options.count()):
             raise Error("its list has closed")
         option = options.nth(self.dice.randrange(min(6, n)))

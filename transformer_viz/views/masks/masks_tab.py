@@ -46,14 +46,14 @@ def show(setup: Setup) -> None:
     page = style.figure_style()
     looks: Any = {"columns": max(3, len(parts[0])) if is_batch else 3, "style": replace(page, large=page.large or not is_batch)}
     words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
-    calls = [Call(figures.mask_grid, parts, titles, **looks)]
+    calls = []
+    # A phone has no room for all.
+    if not screen.is_narrow():
+        calls += [chart.draw(figures.mask_grid, parts, titles, key="lab-masks-chart", words=words, file="masks", **looks)]
     if not is_batch:
         at, page = (state.kind, state.layer), {"style": style.figure_style()}
         calls += [Call(figures.mask, traces[setup.sentence], *at, head, **page)]
         calls += [Call(figures.attention, traces[setup.sentence], *at, state.head, **page)]
-    # A phone has no room for all.
-    if not screen.is_narrow():
-        chart.draw(figures.mask_grid, parts, titles, key="lab-masks-chart", words=words, file="masks", **looks)
     words = "row = the query, which looks · column = the key, looked at · as the run applied it. "
     words += "The rows of padded queries do not count: nothing reads them."
     if _differ_by_layer(traces):
