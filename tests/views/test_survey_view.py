@@ -138,7 +138,7 @@ def test_two_surveys_are_compared_and_models_of_other_sizes_are_not(start, surve
     change = compare_surveys(MADE, survey(1), "role mirror")
     assert sentences.changed(change, "reverse", "surveys/other") in said(at) and change.largest is not None
     (histogram,) = charts(at)
-    for kind, drawn in viewer.tables(at).items():
+    for kind, drawn in zip(MADE.kinds, viewer.tables(at).values(), strict=True):
         clear = [each for each in change.of(kind) if each.is_significant]
         said_of = drawn["layout"]["meta"]["said"]
         assert sum("it may be chance" not in each for each in said_of) == len(clear)

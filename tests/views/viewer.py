@@ -154,9 +154,9 @@ def others(at: AppTest) -> dict[str, Any]:
 def written(at: AppTest) -> dict[str, str]:
     """What the picture writes of itself."""
     sent = viewer(at)
-    start, defaults, kinds = sent["start"], sent["address"]["defaults"], sent["address"]["kinds"]
+    defaults, kinds = sent["address"]["defaults"], sent["address"]["kinds"]
     # A table of heads has no step and no pin.
-    start = {"step": 0, "pin": [], "lines": "auto", "measure": "weights", **start}
+    start: dict[str, Any] = {"step": 0, "pin": [], "lines": "auto", "measure": "weights", **sent["start"]}
     defaults = {"step": 0, "lines": "auto", "measure": "weights", **defaults}
     head, pin = start["head"], ",".join("" if place is None else str(place + 1) for place in start["pin"])
     words = {

@@ -47,7 +47,7 @@ def show(setup: Setup) -> None:
     with st.container(key="lab-scores"):
         words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
         known = range(len(attention.queries))
-        heard: Any = {"clicks": ("cell", lambda query, *_: state.update(row=query) if query in known else None)}
+        heard: Any = {"clicks": ("cell", lambda query, _: state.update(row=query) if query in known else None)}
         name: Any = {"key": "lab-scores-chart", "words": words, "file": "scores", **heard}
         figure = chart.draw(figures.softmax_maps, trace, kind, layer, head, computed, row, **name)
     numbers, fates = st.columns([3, 2])
