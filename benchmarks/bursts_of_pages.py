@@ -30,8 +30,10 @@ ADDRESSES = {
     "learned": "/train?learned=true&checkpoint=reverse-small&all_controls=true",
     "survey": "/survey?all_controls=true",
 }
-_PRESSED = "addEventListener('click', (event) => window.pressedOf = event.target.closest?.('.chart')?.dataset.of, true)"
-"""Notes what the figure that was pressed is of."""
+_BOXES = ".st-key-picture .boxes >> nth=0"
+"""Those of a picture that are to be seen, of two the first."""
+_OF_HEAD, _STAYS = ("kind", "layer", "head"), ("key", "tile", "kind", "layer", "head", "reach")
+"""What says which head is looked at; and the presses after which the run is the same."""
 _STATE = """() => {
   if (document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning') return null;
   if (window.__asked > window.__heard) return null;
@@ -44,7 +46,8 @@ _STATE = """() => {
     else if (box) boxes[key] = box.type === 'checkbox' ? String(box.checked) : box.value;
   }
   for (const chart of main.querySelectorAll('.chart')) {
-    if (!chart.clientWidth) continue;
+    // What is not in sight is drawn once it is.
+    if (!chart.clientWidth || chart.ariaHidden === 'true') continue;
     if (!chart.data) return null;
     const key = [...chart.closest('[class*=st-key-]').classList].find((name) => name.startsWith('st-key-'));
     const part = `${chart.closest('[data-side]')?.dataset.side ?? ''} ${chart.dataset.kind ?? chart.dataset.part ?? ''}`;
@@ -54,9 +57,10 @@ _STATE = """() => {
   }
   const viewer = main.querySelector('.st-key-picture .viewer');
   if (main.querySelector('.st-key-picture [aria-busy=true]')) return null;
-  if (viewer) {
-    boxes.kind = viewer.querySelector('[data-box=kind] [aria-pressed=true]')?.textContent;
-    for (const name of ['layer', 'head']) boxes[name] = viewer.querySelector(`[data-box=${name}]`).selectedOptions[0]?.text;
+  const focus = main.querySelector('.st-key-picture .boxes');
+  if (focus) {
+    boxes.kind = focus.querySelector('[data-box=kind] [aria-pressed=true]')?.textContent;
+    for (const name of ['layer', 'head']) boxes[name] = focus.querySelector(`[data-box=${name}]`).selectedOptions[0]?.text;
   }
   const player = viewer ?? document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]')?.shadowRoot;
   if (!Object.keys(boxes).length) return null;
@@ -86,11 +90,12 @@ class Pressed:
     only: tuple[str, ...] = ()
     want: dict[str, Any] = field(default_factory=dict)
     n_presses: int = 0
+    is_moving: bool = False
 
     def burst(self) -> list[str]:
         """One burst; returns where page and presses disagree."""
         done: list[str] = []
-        self.want = {"edits": self.want.get("edits", [])}
+        self.want, self.is_moving = {"edits": self.want.get("edits", [])}, False
         for _ in range(self.dice.randint(2, 8)):
             presses = self._presses()
             # Of what is not there yet, a person presses nothing.
@@ -100,6 +105,12 @@ class Pressed:
             except Error as error:
                 return [f"{name} cannot be pressed: {str(error)[:300]}", f"after {', '.join(done)}"]
             done.append(f"{name} {said}".strip())
+            if self.name == "masks" and name not in _STAYS:
+                self.is_moving = True
+                self.want.pop("moment", None)
+                # A mistake shows the head that looks most at what is hidden.
+                if "Mistakes" in self.page.locator(".stTabs [role=tab][aria-selected=true]").all_inner_texts():
+                    self.want = {key: word for key, word in self.want.items() if key not in _OF_HEAD}
             self.n_presses += 1
             self.page.wait_for_timeout(1000 * self.dice.uniform(1 / 8, 1 / 2))
         bad = self.differences(self.settled())
@@ -108,7 +119,13 @@ class Pressed:
     def reload(self) -> list[str]:
         """Opens the address anew; returns where that differs."""
         before, edits = self.settled(), self.want.get("edits", [])
+        n_parts = self.page.locator("[class*=st-key-]").count() // 2
         self.page.goto(self.page.url)
+        # A busy machine may rest for a moment between two parts of a page.
+        self.page.locator(".st-key-pages").wait_for()
+        self.page.wait_for_function(
+            "(n) => document.querySelectorAll('[class*=st-key-]').length >= n", arg=n_parts, timeout=20_000
+        )
         now, self.want = self.settled(), {"edits": edits}
         return [
             f"after a reload {part} {key!r} is another: {str(before[part].get(key))[:80]}, now {str(now[part].get(key))[:80]}"
@@ -156,17 +173,20 @@ class Pressed:
     # ---- presses
 
     def _presses(self) -> dict[str, Callable[[], str]]:
-        head = {"kind": self._kind, "layer": lambda: self._select("layer"), "head": lambda: self._select("head")}
+        head = {"kind": self._kind, "layer": lambda: self._head("layer"), "head": lambda: self._head("head")}
         switch = {"switch": self._switch}
         if self.name == "masks":
             more = {"sentence": lambda: self._group("sentence"), "mistake": lambda: self._select("mistake"), "cell": self._cell}
+            more |= {"tile": self._tile, "masks_of": lambda: self._group("masks_of")}
+            # A step that is pressed while something else is computed is of the run before.
+            if not self.is_moving and self._shown(_BOXES):
+                more["key"] = self._key
             return {**head, **more, **switch, "tab": self._tab, "reach": lambda: self._select("reach"), "reset": self._reset}
         if self.name == "compare":
             texts = {"text": lambda: self._type("text"), "b_text": lambda: self._type("b_text")}
-            place: dict[str, Any] = {"layer": lambda: self._viewers("layer"), "head": lambda: self._viewers("head")}
             # A step that is pressed while another text is read is of the run before.
             steps = {} if {"text", "b_text"} & self.want.keys() else {"key": self._key}
-            return {"kind": self._viewers_kind, **place, **steps, "tile": self._tile, **texts, **switch}
+            return {**head, **steps, "tile": self._tile, **texts, **switch}
         if self.name == "learned":
             more = {"key": self._key, "tile": self._tile, "position": lambda: self._select("position")}
             return {**head, **more, **switch}
@@ -187,21 +207,22 @@ class Pressed:
         return words
 
     def _kind(self) -> str:
-        words = self._group("kind")
+        if not self._shown(_BOXES):
+            words = self._group("kind")
+        else:
+            button = self.page.locator(f"{_BOXES} >> [data-box=kind] button").nth(self.dice.randrange(3))
+            button.click()
+            words = self.want["kind"] = button.inner_text()
         # Another kind may have other layers and heads.
         for key in ("layer", "head"):
             self.want.pop(key, None)
         return words
 
-    def _viewers_kind(self) -> str:
-        buttons = self.page.locator(".st-key-picture [data-side=A] [data-box=kind] button")
-        button = buttons.nth(self.dice.randrange(3))
-        button.click()
-        self.want["kind"] = button.inner_text()
-        return self.want["kind"]
-
-    def _viewers(self, key: str) -> str:
-        box = self.page.locator(f".st-key-picture [data-side=A] [data-box={key}]")
+    def _head(self, key: str) -> str:
+        """A layer or a head: of the viewer, or of the page."""
+        if not self._shown(_BOXES):
+            return self._select(key)
+        box = self.page.locator(f"{_BOXES} >> [data-box={key}]").first
         if not box.is_visible():
             return "is not there"
         words = self.dice.choice(box.locator("option").all_inner_texts())
@@ -217,7 +238,11 @@ class Pressed:
         self.page.locator("[role=listbox]").wait_for(state="detached")
         box.first.press("ArrowDown")
         options = self.page.locator("[role=listbox] [role=option]")
-        options.first.wait_for(timeout=5_000)
+        try:
+            options.first.wait_for(timeout=2_000)
+        except Error:  # the key came before the box had heard that it has the keyboard
+            box.first.press("ArrowDown")
+            options.first.wait_for(timeout=5_000)
         if not (n := options.count()):
             raise Error("its list has closed")
         option = options.nth(self.dice.randrange(min(6, n)))
@@ -231,8 +256,8 @@ class Pressed:
 
     def _tab(self) -> str:
         tabs = self.page.locator(".stTabs [role=tab]")
-        # Of Masks the one where cells are pressed is pressed more often.
-        tab = tabs.nth(self.dice.randrange(min(3, tabs.count())))
+        # Of Masks those with pictures of a head are pressed more often.
+        tab = tabs.nth(self.dice.randrange(min(4, tabs.count())))
         words = tab.inner_text()
         tab.click()
         self.want["tab"] = words
@@ -250,17 +275,23 @@ class Pressed:
         return words
 
     def _cell(self) -> str:
-        chart = self.page.locator(".st-key-lab-edit-chart .chart")
+        place = ".st-key-picture [data-part=mask-now]"
         # A mask of another sentence has other rows.
-        if not self._shown(".st-key-lab-edit-chart .chart") or "sentence" in self.want:
+        if not self._shown(place) or not self._shown(".st-key-reach input") or "sentence" in self.want:
             return "is not there"
         row, column = self.dice.randrange(3), self.dice.randrange(3)
-        click_chart(self.page, chart, lambda _: (column, row))
-        [seen] = parse(self.page.evaluate("window.pressedOf"))
-        place: Any = seen.place
+        click_chart(self.page, self.page.locator(place), lambda _: (column, row))
+        kind, layer, head = self.page.evaluate(
+            """(names) => names.map((name) => {
+              const box = document.querySelector(`.st-key-picture .boxes [data-box=${name}]`);
+              return box.value ?? box.querySelector('[aria-pressed=true]').value;
+            })""",
+            _OF_HEAD,
+        )
+        layer, head = int(layer), int(head) if head.isdigit() else 0
         reach = self.page.locator(".st-key-reach input").input_value()
-        where = {"all layers": f"{place.kind}", "this layer": f"{place.kind}.{place.layer + 1}"}
-        flip = f"{where.get(reach[3:13], f'{place.kind}.{place.layer + 1}.{place.head + 1}')}:{row + 1}-{column + 1}"
+        where = {"all layers": kind, "this layer": f"{kind}.{layer + 1}"}
+        flip = f"{where.get(reach[3:13], f'{kind}.{layer + 1}.{head + 1}')}:{row + 1}-{column + 1}"
         edits = self.want["edits"]
         self.want["edits"] = [each for each in edits if each != flip] if flip in edits else [*edits, flip]
         return flip
@@ -278,8 +309,8 @@ class Pressed:
 
     def _tile(self) -> str:
         kind = self.dice.choice([*KIND_TITLES])
-        places = {"compare": f"picture [data-kind={kind}]", "learned": f"mosaic-{kind} .chart"}
-        place = f".st-key-{places.get(self.name, f'survey-chart-{kind} .chart')}"
+        places = {"learned": f"mosaic-{kind} .chart"}
+        place = f".st-key-{places.get(self.name, f'picture [data-kind={kind}]')}"
         chart = self.page.locator(place).first
         if not self._shown(place):
             return "is not there"
@@ -336,7 +367,6 @@ def main() -> int:
         for name in [options.page] if options.page else ADDRESSES:
             context = browser.new_context(viewport={"width": 1440, "height": 1400}, reduced_motion="reduce")
             context.add_init_script(LISTEN)
-            context.add_init_script(_PRESSED)
             context.add_cookies([{"name": COOKIE[0], "value": COOKIE[1], "domain": "localhost", "path": "/"}])
             page = context.new_page()
             page.on("pageerror", lambda error: print("a script failed:", error, flush=True))

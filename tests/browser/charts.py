@@ -13,7 +13,7 @@ FOCUS = f":is({PICTURE} [data-part=focus], .st-key-focus .chart)"
 """The large map, in a viewer or in a page that has a chart and a player."""
 TREE = ".st-key-search-tree .chart"
 IS_DRAWN = """((chart) => {
-  const viewer = chart?.closest('.viewer, .pair');
+  const viewer = chart?.closest('.viewer, .pair, .masked, .heads');
   return viewer ? Boolean(chart.data) && !chart.ariaBusy && viewer.ariaBusy !== 'true' : Boolean(chart?.__drawn);
 })"""
 """Whether Plotly has drawn what was pressed last."""

@@ -23,7 +23,8 @@ STANDS = """() => {
     address: location.pathname + '?' + [...new URLSearchParams(location.search)].map(String).sort().join('&'),
     text: document.querySelector('.st-key-text [data-testid=stBidiComponentIsolated]')?.shadowRoot
       .querySelector('input, textarea')?.value,
-    picture: [...document.querySelectorAll('.viewer :is([data-box] [aria-pressed=true], select, .said-of-pin, .token.now)')]
+    picture: [...document.querySelectorAll(
+      ':is(.viewer, .heads) :is([data-box] [aria-pressed=true], select, .said-of-pin, .token.now)')]
       .map((one) => one.value || one.textContent),
     typed: ['text', 'b_text', 'sources', 'targets', 'edits', 'train_name', 'beam'].map(value),
     chosen: ['checkpoint', 'b_checkpoint', 'layer', 'head', 'train_task', 'survey'].map(value),

@@ -4,16 +4,18 @@ import re
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import ROWS, at_rest, link_of, wait_until_drawn
+from tests.browser.charts import ROWS, at_rest, link_of, wait_for_weights, wait_until_drawn
 from transformer_viz.text_display import display_text
+from transformer_viz.trace.attention import Attention
 
 pytestmark = pytest.mark.browser
 
-EDIT = ".st-key-lab-edit .chart"
+EDIT = ".pair [data-part=mask-now]"
 SCORES = ".st-key-lab-scores .chart"
 
 
@@ -27,10 +29,19 @@ def ready(page: Page, chart: str) -> Locator:
     return page.locator(chart)
 
 
+def hidden(attention: Attention, layer: int, head: int) -> np.ndarray:
+    """A head's weights as a map has them: none where it is masked."""
+    return np.where(attention.head_mask(layer, head), np.nan, attention.head(layer, head))
+
+
 def click_cell(page: Page, chart: str, query: int | None, key: int | None) -> None:
     """At the middle of a cell, from 0; None is the label beside the row or below the column."""
     ready(page, chart).scroll_into_view_if_needed()
-    x, y = page.evaluate(
+    page.mouse.click(*place_of(page, chart, query, key))
+
+
+def place_of(page: Page, chart: str, query: int | None, key: int | None) -> tuple[float, float]:
+    return page.evaluate(
         """([selector, query, key]) => {
           const chart = document.querySelector(selector), plot = chart._fullLayout._plots.xy;
           const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
@@ -39,7 +50,6 @@ def click_cell(page: Page, chart: str, query: int | None, key: int | None) -> No
         }""",
         [chart, query, key],
     )
-    page.mouse.click(x, y)
 
 
 def edits(page: Page) -> Locator:
@@ -131,15 +141,11 @@ def test_a_leak_is_seen(page: Page, server: str) -> None:
     """A model that learned without the causal mask looks at the token that it must write, which the right mask hides."""
     open_masks(page, server, checkpoint="reverse-leak", sources="reversethis", masks_tab="Mistakes", mistake="no-causal")
     expect(page.get_by_text("of its weight on what the right mask hides")).to_be_visible()
-    chart = ".st-key-mistake-chart .chart"
-    wait_until_drawn(page, chart)
-    numbers = f"({ROWS})({{ data: [trace] }}).map((row) => row.map((weight) => (isNaN(weight) ? null : weight)))"
-    maps = page.evaluate(
-        f"""(chart) => Object.fromEntries(document.querySelector(chart).data.filter((trace) => trace.type === 'heatmap')
-          .reverse().map((trace) => [trace.xaxis ?? 'x', {numbers}]))""",
-        chart,
-    )
-    right, wrong = maps["x"], maps["x2"]
+    sides = [f".pair [data-side={side}] [data-part=focus]" for side in "BA"]
+    for chart in sides:
+        wait_until_drawn(page, chart)
+    numbers = f"({ROWS})(document.querySelector(chart)).map((row) => [...row].map((weight) => (isNaN(weight) ? null : weight)))"
+    right, wrong = (page.evaluate(f"(chart) => {numbers}", chart) for chart in sides)
     assert len(right) == len(wrong) == 12
     ahead = [(right[t][t + 1], wrong[t][t + 1]) for t in range(11)]
     assert all(hidden is None for hidden, _ in ahead)
@@ -164,8 +170,8 @@ def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, 
     expect(page.get_by_text("Sound: nothing that must not be seen")).to_be_visible()
 
 
-PLACES = """() => ['lab-edit-chart', 'lab-change'].map((key) => {
-  const chart = document.querySelector(`.st-key-${key} .chart`);
+PLACES = """() => ['mask-now', 'difference'].map((part) => {
+  const chart = document.querySelector(`.pair [data-part=${part}]`);
   const { top, bottom } = chart.querySelector('.nsewdrag').getBoundingClientRect();
   return { top, bottom, end: chart.getBoundingClientRect().bottom, rows: chart._fullLayout.yaxis.range };
 })"""
@@ -203,8 +209,9 @@ def test_stop_is_heard(page: Page, server: str) -> None:
 @pytest.mark.slow
 def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    open_masks(page, server, sources="hello\nab", show="sentence")
-    wait_until_drawn(page, ".st-key-lab-masks-chart .chart")
+    open_masks(page, server, sources="hello\nab")
+    wait_until_drawn(page, ".masked [data-part=mask-now]")
+    wait_until_drawn(page, ".masked [data-part=focus]")
     page.wait_for_function(
         "[...document.querySelectorAll('.chart')].every(c => c.getBoundingClientRect().right <= window.innerWidth + 1)"
     )
@@ -213,6 +220,46 @@ def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server:
     page.set_viewport_size({"width": 720, "height": 450})
     page.get_by_role("tab", name="Change and run again").click()
     ready(page, EDIT)
-    row = page.get_by_role("radiogroup", name="Attention")
+    row = page.get_by_role("group", name="Attention").first
     assert row.evaluate("row => row.scrollWidth <= row.clientWidth && row.scrollLeft === 0")
-    assert row.get_by_role("radio").count() == 3
+    assert row.get_by_role("button").count() == 3
+
+
+def test_a_press_shows_another_kind_head_and_row_of_masks_and_weights(page: Page, server: str) -> None:
+    """Nothing of it waits for the server: what is pressed is there, and a link opens it in another browser."""
+    open_masks(page, server, sources="hello\nab", sentence="2", masks_of="this sentence, large")
+    mask, weights = ".masked [data-part=mask-now]", ".masked [data-part=focus]"
+    read = tv.read_batch(tv.load_checkpoint("reverse", device="cpu"), ["hello", "ab"])[1]
+    ready(page, mask)
+    page.get_by_role("group", name="Attention").get_by_role("button", name="decoder self-attention").click()
+    page.get_by_label("Head", exact=True).select_option("head 3")
+    page.get_by_role("button", name="Last step").click()
+    for chart, wanted in ((mask, read.decoder.head_reasons(0, 2)), (weights, hidden(read.decoder, 0, 2))):
+        wait_for_weights(page, wanted, 1e-5, chart)
+    # A cell that is pointed at is marked in both.
+    x, y = place_of(page, weights, 2, 1)
+    page.mouse.move(x, y)
+    page.wait_for_function(
+        "(chart) => document.querySelector(chart).querySelector('.marks .pointed').getAttribute('d')", arg=mask
+    )
+    url = link_of(page)
+    page.goto("about:blank")
+    page.goto(url)
+    wait_for_weights(page, hidden(read.decoder, 0, 2), 1e-5, weights)
+
+
+def test_before_after_and_difference_are_those_of_the_runs(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
+    edit = "cross.1:3-2"
+    open_masks(page, server, sources="hello\nab", masks_tab="Change and run again", edits=edit)
+    before, after = (tv.decode(checkpoint, ["hello", "ab"], edits=edits)[0] for edits in ((), (edit,)))
+    ready(page, EDIT)
+    page.get_by_role("button", name="Last step").first.click()
+    for kind, layer, head in (("cross", 1, 2), ("decoder", 0, 1), ("encoder", 1, 0), ("cross", 0, 3)):
+        page.locator(f"[data-side=A] [data-box=kind] [value={kind}]").click()
+        for name, value in (("layer", layer), ("head", head)):
+            page.locator(f"[data-side=A] [data-box={name}]").select_option(str(value))
+        first, second = (hidden(run.attentions[kind], layer, head) for run in (before, after))
+        wait_for_weights(page, first, 1e-5, ".pair [data-side=B] [data-part=focus]")
+        wait_for_weights(page, second, 1e-5, ".pair [data-side=A] [data-part=focus]")
+        if first.shape == second.shape and (np.isnan(first) == np.isnan(second)).all():
+            wait_for_weights(page, second - first, 1e-5, ".pair [data-part=difference]")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 MADE = survey(1)
 DISTRIBUTION = ".st-key-survey-distribution .chart"
-MAP = ".st-key-survey-chart-encoder"
+MAP = ".heads [data-kind=encoder]"
 
 
 def share_words(page: Page) -> str:
@@ -27,14 +27,14 @@ def share_words(page: Page) -> str:
 def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     page.goto(f"{server}/survey?survey=surveys/two&survey_number=entropy_share&kind=decoder")
     expect(page).to_have_title(re.compile("^Over many texts"))
-    wait_until_drawn(page, f"{MAP} .chart")
+    wait_until_drawn(page, MAP)
     at_rest(page)
     assert page.locator("h1").all_inner_texts() == ["Over many texts"]
-    drawn = page.locator(f"{MAP} .chart").evaluate("(host) => host.data[0].text.flat()")
+    drawn = page.locator(MAP).evaluate("(host) => host.data[0].text.flat()")
     numbers = [float(re.findall(r"<b>([\d.]+)</b>", hover)[0]) for hover in drawn]
     assert numbers == [round(number, 3) for number in values(MADE, "encoder", "entropy_share").ravel().tolist()]
 
-    click_point(page, f"{MAP} .chart", 2, 1)
+    click_point(page, MAP, 2, 1)
     texts = page.locator(".st-key-survey-texts")
     texts.locator("a[href*='kind=encoder+self-attention&layer=layer+2&head=head+3']").first.wait_for()
     at_rest(page)
@@ -45,7 +45,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     listed = [each.text.replace(" ", "␣") for each in (*head.highest, *head.typical, *head.unusual)]
     assert texts.locator("a.text").all_inner_texts() == listed
 
-    click_point(page, f"{MAP} .chart", 0, 0)
+    click_point(page, MAP, 0, 0)
     texts.locator("a[href*='kind=encoder+self-attention&layer=layer+1&head=head+1']").first.wait_for()
     at_rest(page)
 
@@ -57,7 +57,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     expect(page.get_by_role("textbox", name="Source text")).to_have_value(first.typical[1].text)
     page.go_back()
     expect(page).to_have_title(re.compile("^Over many texts"))
-    wait_until_drawn(page, f"{MAP} .chart")
+    wait_until_drawn(page, MAP)
     expect(page).to_have_url(re.compile(r"survey=surveys(%2F|/)two"))
 
     page.get_by_role("tab", name="Outputs").click()

@@ -9,16 +9,17 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.figures.sent import numbers
 from tests.until import until
 from tests.views import viewer
-from tests.views.drawn import chart_of, finished, pictures, press, said
+from tests.views.drawn import finished, pictures, press, said
 from tests.views.widgets import link_of
-from transformer_viz import compare, decode
+from transformer_viz import compare, decode, load_checkpoint, read_batch
+from transformer_viz.analysis.mask_parts import most_forbidden
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import EffectInProgress, measure_effect
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import percent_words
+from transformer_viz.terms import Reason
 from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.masks.page import TABS as MODULES
 
@@ -27,6 +28,41 @@ TABS = tuple(MODULES)
 
 def titles(at: AppTest) -> list[str]:
     return [note["text"] for chart in pictures(at) for note in chart["layout"].get("annotations", [])]
+
+
+def test_a_sentence_stands_large_with_its_masks_beside_its_weights(start, model):
+    at = start("masks", sources="hello\nab", sentence="2", masks_of="this sentence, large", kind="decoder", head="2")
+    read = read_batch(model, ["hello", "ab"])[1]
+    np.testing.assert_allclose(viewer.head(at), read.decoder.weights[0, 1], atol=1e-6)
+    np.testing.assert_array_equal(viewer.reasons(at), read.decoder.head_reasons(0, 1))
+    assert viewer.viewer(at)["parts"]["masks"].keys() == {"encoder", "decoder", "cross"}
+    assert "decoder: causal" in str(titles(at)), "and all of them, one by one"
+    # It begins at the last step that is no padding.
+    assert viewer.viewer(at)["start"]["step"] == read.output_tokens.index("<end>") < len(read.rows) - 1
+    viewer.press(at, kind="decoder", layer=0, head=2, step=1, pin=[1, 2])
+    said_now = {key: link_of(at)[key] for key in ("kind", "head", "step", "pin")}
+    assert said_now == {"kind": "decoder self-attention", "head": "head 3", "step": "2", "pin": "2,3"}
+    assert not viewer.has_viewer(start("masks", sources="hello\nab")), "the batch needs none"
+
+
+def test_the_head_that_looks_most_at_what_it_must_not_see_is_in_focus_and_any_other_may_be(start, visit):
+    at = start("masks", sources="hello\nab", masks_tab="Mistakes", mistake="no-causal")
+    model = load_checkpoint("reverse", device="cpu")
+    targets = ["olleh", "ba"]
+    right, wrong = (read_batch(model, ["hello", "ab"], targets, mistake=name)[0] for name in (None, "no-causal"))
+    found = most_forbidden(right, wrong)
+    assert found is not None
+    kind, layer, head, _ = found
+    now = viewer.viewer(at)["start"]
+    assert (now["kind"], now["layer"], now["head"]) == (kind, layer, head)
+    expected = wrong.attentions[kind].weights[layer, head] - right.attentions[kind].weights[layer, head]
+    np.testing.assert_allclose(viewer.difference(at), expected, atol=1e-6)
+    viewer.press(at, kind="cross", layer=1, head=1)
+    other = start("masks", **link_of(at))
+    assert viewer.viewer(other)["start"] == viewer.viewer(at)["start"], "a link opens the same"
+    # Another mistake has another one.
+    at.button(key="make-causal-off-by-one").click().run()
+    assert viewer.viewer(at)["start"]["kind"] == "decoder"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +80,8 @@ def test_an_edit_is_run_shown_linked_and_taken_back(start):
     at.text_input(key="edits").set_value("cross:1-2, cross.2.1:zero").run()
     assert link_of(at)["edits"] == "cross:1-2, cross.2.1:zero"
     assert "With 2 edits it becomes" in said(at)
-    assert "cross-attention: 1 of" in str([chart["layout"].get("title") for chart in pictures(at)])
+    masked = np.argwhere(viewer.reasons(at) == Reason.EDITED).tolist()
+    assert viewer.viewer(at)["start"]["kind"] == "cross" and masked == [[0, 1]]
     at.button(key="lab-reset-all").click().run()
     assert at.text_input(key="edits").value == ""
     assert "edits" not in link_of(at)
@@ -54,9 +91,10 @@ def test_an_edit_is_run_shown_linked_and_taken_back(start):
 def test_what_is_shown_is_what_the_api_gives(start, model):
     at = start("masks", sources="hello\nab", masks_tab=TABS[2], edits="cross.1:1-2")
     after = decode(model, ["hello", "ab"], pad_to=7, edits=["cross.1:1-2"])[0]
-    drawn = numbers(chart_of(at, "lab-after")["data"][0]["z"])
-    expected = np.where(np.broadcast_to(after.cross.mask, after.cross.weights.shape)[1, 2], np.nan, after.cross.weights[1, 2])
-    np.testing.assert_allclose(drawn, expected, atol=1e-6)
+    before = decode(model, ["hello", "ab"], pad_to=7)[0]
+    viewer.press(at, kind="cross", layer=1, head=2)
+    np.testing.assert_allclose(viewer.head(at), after.cross.weights[1, 2], atol=1e-6)
+    np.testing.assert_allclose(viewer.difference(at), after.cross.weights[1, 2] - before.cross.weights[1, 2], atol=1e-6)
 
 
 def test_heads_and_masks_are_switched_by_buttons_and_a_second_press_takes_it_back(start):
@@ -140,7 +178,7 @@ def test_a_click_elsewhere_loses_no_string_that_is_decoded(start, model, steps):
     (bar,) = progress(at)
     assert re.fullmatch(r"Decoding\\: 125 of 500 strings · about \d+ s left", bar)
     run = at.session_state["long_job"]
-    at.selectbox(key="head").set_value(1).run()
+    viewer.press(at, head=1)
     assert at.session_state["long_job"] is run
     steps.allowed.release(15)
     finished(at)

@@ -1,21 +1,20 @@
 """What was pressed in a component of ours: each press counts once, and nonsense is passed over."""
 
-import json
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests import inside
+from tests.views import viewer
 from tests.views.widgets import link_of
 
-SEEN = {"of": "cross.1.1:zero"}
+SEEN = {"kind": "cross", "layer": 0, "head": 0}
 QUERY_2, QUERY_3 = {"query": 1, "key": 2, **SEEN}, {"query": 2, "key": 0, **SEEN}
 
 
 def tell(at: AppTest, *presses: Any) -> AppTest:
-    node = next(node for node in at.get("bidi_component") if node.proto.id.endswith("-lab-edit-chart"))
-    return inside.tell(at, node.proto.id, json.dumps({"presses": presses}))
+    """The browser tells its newest presses of cells of the mask."""
+    return viewer.press(at, cells=presses)
 
 
 def test_two_presses_that_come_together_both_count_and_neither_twice(start, folder):
@@ -29,15 +28,30 @@ def test_two_presses_that_come_together_both_count_and_neither_twice(start, fold
 
 
 NONSENSE = (3, "x", {}, {"n": "9"}, {"n": True}, {"n": 2**60, "what": QUERY_2}, {"n": -1, "what": QUERY_2})
+OTHERS: tuple[Any, ...] = (
+    7,
+    None,
+    {},
+    {**QUERY_2, "kind": "other"},
+    {**QUERY_2, "kind": []},
+    {**QUERY_2, "layer": 9},
+    {**QUERY_2, "head": 9},
+    {**QUERY_2, "layer": None},
+    {**QUERY_2, "head": "mean"},
+    {**QUERY_2, "query": 99},
+    {**QUERY_2, "key": -1},
+    {**QUERY_2, "key": 1.5},
+    {**QUERY_2, "query": None, "key": None},
+)
 
 
 def test_a_press_counts_for_the_head_that_was_seen(start, folder):
     at = start("masks", sources="hello\nab", masks_tab="Change and run again", reach="this head", kind="cross-attention")
     at.session_state["kind"] = "decoder"
-    tell(at, {"n": 3, "what": {"query": 1, "key": 0, "of": "cross.2.3:zero"}})
+    tell(at, {"n": 3, "what": {"query": 1, "key": 0, "kind": "cross", "layer": 1, "head": 2}})
     assert link_of(at)["edits"] == "cross.2.3:2-1"
-    for number, nonsense in enumerate(("", "cross:1-2", "cross.2.3:zero, cross.1.1:zero", "cross.9.9:zero", "$", 7), start=4):
-        tell(at, {"n": number, "what": {"query": 1, "key": 0, "of": nonsense}})
+    for number, nonsense in enumerate(OTHERS, start=4):
+        tell(at, {"n": number, "what": nonsense})
     assert link_of(at)["edits"] == "cross.2.3:2-1" and not at.error
 
 

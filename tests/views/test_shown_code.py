@@ -47,10 +47,7 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
         (None, {**SEARCH, "explore_tab": "Heads", "alpha": "1.25"}, 1, None),
         ("train", FILM, 1, None),
         ("masks", {**MASKS, "masks_tab": "Masks"}, 0, None),
-        ("masks", {**MASKS, "masks_tab": "Masks", "masks_of": "sentence", **CHANGED}, 0, None),
         ("masks", {**MASKS, "masks_tab": "Scores to weights", **SCORES, **CHANGED}, 0, None),
-        ("masks", {**MASKS, "masks_tab": "Change and run again", **CHANGED}, 0, None),
-        ("masks", {**MASKS, "masks_tab": "Change and run again", "head": "mean"}, 0, None),
         ("masks", {**MASKS, "masks_tab": "Loss", **CHANGED}, 0, None),
     ],
 )
@@ -106,14 +103,39 @@ def is_the_picture(figures: list[dict[str, Any]], at: AppTest) -> None:
 )
 def test_survey(start, everything, run_code, query):
     at = start("survey", **OPEN, **query)
-    again = shown(run_code(programs(at)[0]))
-    assert again and [one["data"] for one in again] == [one["data"] for one in on_page(at, 0, len(again))]
+    again, tables = shown(run_code(programs(at)[0])), viewer.tables(at)
+    assert [one["layout"]["meta"]["kind"] for one in again] == [*tables]
+    for drawn, table in zip(again, tables.values(), strict=True):
+        np.testing.assert_array_equal(numbers(drawn["data"][0]["z"]), numbers(table["data"][0]["z"]))
+        assert drawn["data"][0]["text"] == table["data"][0]["text"]
 
 
-def test_the_one_mask_of_a_phone(start, everything, run_code, monkeypatch):
-    monkeypatch.setattr(screen, "is_narrow", lambda: True)
-    at = start("masks", **OPEN, **{**MASKS, "kind": "decoder"})
-    assert shown(run_code(programs(at)[0])) == on_page(at)
+@pytest.mark.parametrize("is_narrow", [True, False])
+def test_the_masks_of_a_sentence_and_its_weights(start, everything, run_code, monkeypatch, is_narrow):
+    """On a phone these alone; else all masks one by one too."""
+    monkeypatch.setattr(screen, "is_narrow", lambda: is_narrow)
+    at = start("masks", **OPEN, **{**MASKS, "kind": "decoder"}, masks_tab="Masks", masks_of="sentence", **CHANGED)
+    *all_of_them, mask, weights = shown(run_code(programs(at)[0]))
+    assert all_of_them == on_page(at) and bool(all_of_them) is not is_narrow
+    np.testing.assert_array_equal(viewer.heatmap(mask), viewer.reasons(at))
+    is_the_head(weights, at)
+
+
+@pytest.mark.parametrize("more", [CHANGED, {"head": "mean"}])
+def test_a_change(start, everything, run_code, more):
+    at = start("masks", **OPEN, **MASKS | {"masks_tab": "Change and run again"} | more)
+    mask, change, before, after = shown(run_code(programs(at)[0]))
+    is_the_head(after, at)
+    drawn, wanted = viewer.heatmap(change), viewer.difference(at)
+    np.testing.assert_allclose(drawn, np.where(np.isnan(drawn), np.nan, wanted), atol=1e-6)
+    assert np.isfinite(viewer.heatmap(before)).any() and viewer.heatmap(mask).shape == drawn.shape
+
+
+def is_the_head(figure: dict[str, Any], at: AppTest) -> None:
+    """Whether this is the large map, of which masked cells are empty."""
+    drawn, wanted = viewer.heatmap(figure), viewer.large_map(at)
+    assert np.isfinite(drawn).any()
+    np.testing.assert_allclose(drawn, np.where(np.isnan(drawn), np.nan, wanted), atol=1e-6)
 
 
 @pytest.mark.parametrize("more", [{"trial_every": "true"}, {"trial_texts": "ab\n'x\n"}])

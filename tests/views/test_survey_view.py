@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.surveys.made import survey
+from tests.views import viewer
 from tests.views.drawn import charts, drop, markups, pictures, said, table_of, text_of
 from tests.views.widgets import link_of
 from transformer_viz import app_folders, server_settings
@@ -47,8 +48,9 @@ def test_it_opens_on_the_best_head_with_the_numbers_of_the_summary(start):
     state = at.session_state
     assert (state.kind, state.layer, state.head) == ("cross", layer, head)
     assert not link_of(at)
-    (heads, histogram) = charts(at)
-    hovers = np.ravel(heads.figure["data"][0]["text"])
+    (histogram,) = charts(at)
+    (heads,) = viewer.tables(at).values()
+    hovers = np.ravel(heads["data"][0]["text"])
     numbers = [float(hover.split("<b>")[2].split("<")[0]) for hover in hovers]
     assert numbers == [round(number, 3) for number in mass.ravel().tolist()]
     place = HeadAddress("cross", int(layer), int(head))
@@ -57,6 +59,21 @@ def test_it_opens_on_the_best_head_with_the_numbers_of_the_summary(start):
     assert any(f"mean {row.mean:.3f}," in str(trace.get("name")) for trace in histogram.figure["data"])
     listed = [[text_of(line.find("*[@class='text']")) for line in lines] for lines in lists(at)]
     assert listed == [[each.text.replace(" ", "␣") for each in one] for one in (known.highest, known.typical, known.unusual)]
+
+
+def test_a_pressed_head_is_in_focus_in_the_link_and_in_the_tabs(start):
+    at = start("survey")
+    assert viewer.viewer(at)["start"] == {"kind": "cross", "layer": at.session_state.layer, "head": at.session_state.head}
+    viewer.press(at, kind="encoder", layer=1, head=2)
+    assert link_of(at) == {"kind": "encoder self-attention", "layer": "layer 2", "head": "head 3"}
+    assert sentences.role_words(MADE, MADE.find(HeadAddress("encoder", 1, 2))) in said(at)
+    # A button of the page moves it too, and says that it is another request.
+    before = viewer.viewer(at)["request"]
+    at.button(key="survey-go").click().run()
+    assert viewer.viewer(at)["start"]["kind"] == "cross" and viewer.viewer(at)["request"] > before
+    # Nonsense is brought into range.
+    viewer.press(at, kind="other", layer=9, head="x")
+    assert not at.error and viewer.viewer(at)["start"]["kind"] == "cross"
 
 
 def test_every_text_is_a_link_to_explore_with_its_head(start, folder):
@@ -77,7 +94,7 @@ def test_a_tab_draws_and_says_what_the_survey_has(start, tab):
     at = start("survey", survey_tab=tab)
     assert MADE.outputs is not None and MADE.verdict is not None
     if tab == "Agreement":
-        assert len(pictures(at)) == 1 + 3
+        assert len(pictures(at)) == 3
     if tab == "Outputs":
         assert sentences.right(MADE.outputs) in said(at) and sentences.calibrated(MADE.outputs) in said(at)
         (lines,) = lists(at)
@@ -121,12 +138,12 @@ def test_two_surveys_are_compared_and_models_of_other_sizes_are_not(start, surve
     at = start("survey", survey_beside="surveys/other", survey_number="role mirror")
     change = compare_surveys(MADE, survey(1), "role mirror")
     assert sentences.changed(change, "reverse", "surveys/other") in said(at) and change.largest is not None
-    *maps, histogram = charts(at)
-    for drawn, kind in zip(maps, MADE.kinds, strict=True):
+    (histogram,) = charts(at)
+    for kind, drawn in zip(MADE.kinds, viewer.tables(at).values(), strict=True):
         clear = [each for each in change.of(kind) if each.is_significant]
-        said_of = drawn.figure["layout"]["meta"]["said"]
+        said_of = drawn["layout"]["meta"]["said"]
         assert sum("it may be chance" not in each for each in said_of) == len(clear)
-        assert drawn.figure["layout"]["coloraxis"]["cmax"] == abs(change.largest.difference)
+        assert drawn["layout"]["coloraxis"]["cmax"] == abs(change.largest.difference)
     assert any(trace.get("name") == "texts of the other survey" for trace in histogram.figure["data"])
     at = start("survey", survey_beside="surveys/wide")
     assert "differ in their numbers of layers or heads" in said(at)
@@ -138,7 +155,7 @@ def test_a_damaged_file_gets_a_sentence(start, surveys, data):
     at = start("survey", survey="surveys/bad")
     assert len(at.error) == 1 and "is not a survey that this program can read" in said(at)
     at.selectbox(key="survey").select("reverse").run()
-    assert not at.error and len(charts(at)) == 2
+    assert not at.error and len(charts(at)) == 1 and viewer.tables(at)
 
 
 def test_markup_in_a_survey_is_text(start, surveys):

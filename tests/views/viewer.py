@@ -91,6 +91,11 @@ def large_map(at: AppTest) -> np.ndarray:
     return layer[start["head"]] if combined is None else combined(layer, axis=0)
 
 
+def tables(at: AppTest) -> dict[str, dict[str, Any]]:
+    """The figures of a table of heads, by kind."""
+    return {kind: of_kind["figure"] for kind, of_kind in content(at)["kinds"].items() if of_kind["figure"]}
+
+
 def small_maps(at: AppTest) -> list[np.ndarray]:
     """The numbers of all heads of each kind, as one map."""
     measure = viewer(at)["start"]["measure"]
@@ -149,7 +154,10 @@ def others(at: AppTest) -> dict[str, Any]:
 def written(at: AppTest) -> dict[str, str]:
     """What the picture writes of itself."""
     sent = viewer(at)
-    start, defaults, kinds = sent["start"], sent["address"]["defaults"], sent["address"]["kinds"]
+    defaults, kinds = sent["address"]["defaults"], sent["address"]["kinds"]
+    # A table of heads has no step and no pin.
+    start: dict[str, Any] = {"step": 0, "pin": [], "lines": "auto", "measure": "weights", **sent["start"]}
+    defaults = {"step": 0, "lines": "auto", "measure": "weights", **defaults}
     head, pin = start["head"], ",".join("" if place is None else str(place + 1) for place in start["pin"])
     words = {
         "kind": kinds[start["kind"]],
@@ -185,6 +193,14 @@ def head(at: AppTest) -> np.ndarray:
     layers = weights(at, start["kind"])
     heads = layers[content(at)["kinds"][start["kind"]]["numbers"].index(start["layer"])]
     return heads[start["head"]] if isinstance(start["head"], int) else getattr(heads, start["head"])(0)
+
+
+def reasons(at: AppTest) -> np.ndarray:
+    """Why each cell of the head in focus is masked: row, column."""
+    start = viewer(at)["start"]
+    kind = content(at)["kinds"][start["kind"]]
+    seen = array(kind["reasons"])
+    return seen if seen.ndim == 2 else seen[kind["numbers"].index(start["layer"]), start["head"]]
 
 
 def assert_draws_again(at: AppTest, figures: list[dict[str, Any]]) -> None:

@@ -100,11 +100,11 @@ def run(
         from transformer_viz.export.moving import gif
 
         given = {"head": head, **moving, "theme": theme, "width": width}
-        options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        saving.write(output, gif(trace, **options))
+        moving_options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        saving.write(output, gif(trace, **moving_options))
         _print_size(output)
         return
-    options = {}
+    options: dict[str, Any] = {}
     if ending not in _TABLES:
         n_steps = max(1, trace.n_steps)
         if step is not None and step > n_steps:

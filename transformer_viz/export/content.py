@@ -192,7 +192,7 @@ def content(
                 with_candidates=with_candidates,
             ),
             "mosaic": small,
-            "mask": page_templates.mask_template(trace, kind, codes),
+            "mask": page_templates.mask_template(trace, kind, codes, large=large),
             "linked": linked(trace, kind),
             "covered": [attention.covered.start, attention.covered.stop],
         }

@@ -87,10 +87,12 @@ def signed_panel(comparison: Comparison, kind: Kind, limit: float, drawn: list[P
     return Panel(f"A − B{alignment_words(comparison)}", *_joined_labels(comparison, kind), drawn, bar=bar)
 
 
-def signed_cells(values: np.ndarray, code: int) -> Plain:
-    """Differences of cells that this code says who masks; a trace for each, so that the hover can name it."""
-    words = {0: "", IN_A: "<br>masked in A, open in B", IN_B: "<br>masked in B, open in A"}[code]
-    return cells.number_cells(values, "A − B", "%{z:+.4f}</b>" + words + "<b>", coloraxis="coloraxis2")
+def signed_cells(values: np.ndarray, code: int, names: tuple[str, str] = ("A", "B"), axis: str = "coloraxis2") -> Plain:
+    """Differences of cells that this code says who masks; a trace for each, so that the hover can name it. The first is that
+    from which is subtracted; the axis is that of the colours."""
+    a, b = names
+    words = {0: "", IN_A: f"<br>masked in {a}, open in {b}", IN_B: f"<br>masked in {b}, open in {a}"}[code]
+    return cells.number_cells(values, f"{a} − {b}", "%{z:+.4f}</b>" + words + "<b>", coloraxis=axis)
 
 
 def masked_in_both(here: np.ndarray, colours: Theme) -> list[Plain]:

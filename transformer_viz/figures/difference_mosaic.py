@@ -33,6 +33,7 @@ def difference_mosaic(
     columns: int | None = None,
     limit: float = 1.0,
     height: int | None = None,
+    names: tuple[str, str] = ("A", "B"),
     style: Style = Style(),
 ) -> PlainFigure:
     """Draws a small map of A − B for every layer and head that both runs have.
@@ -46,6 +47,7 @@ def difference_mosaic(
         columns: how many stand side by side; by default as many as a layer has.
         limit: the difference that has the strongest colour; larger ones have it too.
         height: in pixels; by default as many rows of tiles as layers need.
+        names: what the title calls both runs.
         style: theme and size.
 
     `layout.meta` is that of `mosaic`: the grid of tiles, and how many queries and keys one cell stands for.
@@ -81,7 +83,7 @@ def difference_mosaic(
         flat = {EMPTY: colours.paper, _MASKED: colours.masked, _BROKEN: colours.broken}
         maps = [grid.coded_map(codes, coded_scale(flat, _ZERO - _SHADES, _ZERO + _SHADES, colours.diverging))]
     words = "" if blocks == (1, 1) else f", each cell the farthest from 0 of {blocks[0]} × {blocks[1]}"
-    title = f"{kind_title(a, kind, in_full=False)}, A − B{alignment_words(comparison)}{words}"
+    title = f"{kind_title(a, kind, in_full=False)}, {' − '.join(names)}{alignment_words(comparison)}{words}"
     return grid.figure(maps, patterns, title, kind, blocks, style, height)
 
 

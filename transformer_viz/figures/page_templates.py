@@ -14,6 +14,7 @@ from transformer_viz.analysis.comparison import IN_A, IN_B, compare
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.figures import candidates, cells, masks
 from transformer_viz.figures.attention import bar_traces
+from transformer_viz.figures.change import change
 from transformer_viz.figures.colour_scale import Scale, stops
 from transformer_viz.figures.difference import crossed_pattern, masked_in_both, not_in_both, signed_cells, signed_panel
 from transformer_viz.figures.figure_data import Plain, plain, scatter
@@ -171,6 +172,26 @@ def difference_template(a: Trace, b: Trace, kind: Kind, *, limit: float = 1.0, l
     }
 
 
+def change_template(before: Trace, after: Trace, kind: Kind, *, height: int, large: bool = False) -> dict[str, Any]:
+    """As `difference_template`, of `after` minus `before`, in the rows and columns of `mask` for the run `after`.
+
+    At the same height, the rows of both figures are level.
+    """
+    template, n_after = difference_template(after, before, kind, large=large), after.attentions[kind].weights.shape[2:]
+    of_both = tuple(map(min, n_after, before.attentions[kind].weights.shape[2:]))
+    words: Any = {"names": ("after", "before"), "axis": "coloraxis"}
+    layout = plain(change)(before, after, kind, height=height, style=Style("light", large)).layout
+    layout["coloraxis"]["colorbar"]["title"]["text"] = "after − before"
+    return {
+        **template,
+        "pairs": [[(at, at if at < both else None) for at in range(n)] for n, both in zip(n_after, of_both, strict=True)],
+        "numbers": {str(code): _without_numbers(signed_cells(np.zeros((1, 1)), code, **words)) for code in (0, IN_A, IN_B)},
+        "absent": [],
+        "wide": layout,
+        "narrow": layout,
+    }
+
+
 def difference_dark_colours() -> dict[str, str]:
     """As `dark_colours`, for a map of A − B."""
     pairs = [(getattr(LIGHT, role), getattr(DARK, role)) for role in (*_ROLES, "broken")]
@@ -188,14 +209,14 @@ def candidate_steps(trace: Trace) -> list[dict[str, Any]]:
     return steps
 
 
-def mask_template(trace: Trace, kind: Kind, codes: Sequence[int] | None = None) -> dict[str, Any]:
+def mask_template(trace: Trace, kind: Kind, codes: Sequence[int] | None = None, *, large: bool = False) -> dict[str, Any]:
     """A mask's figure, and the words of its hover by reason; `codes` as for `player_template`."""
     codes = [0, *(codes or cells.codes_in(seen_reasons(trace.attentions[kind])))]
     # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.
     return {
         "heatmap": _without_numbers(masks.reason_cells(np.zeros((1, 1), np.uint8), "light")),
         "legend": masks.reason_legend(codes, "light"),
-        "layout": masks.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), Style()),
+        "layout": masks.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), Style("light", large)),
         "words": {str(code): masks.LOOKS[code][2] for code in codes},
     }
 

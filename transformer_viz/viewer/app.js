@@ -3,10 +3,13 @@
 // pressed is drawn here at once; the server hears of it, and what it answers never overwrites what was pressed since.
 import { keep } from "./address.js";
 import { Curtain } from "./curtain.js";
+import { Heads } from "./heads.js";
 import { showIdeas } from "./ideas.js";
+import { Masked } from "./masked.js";
 import { Master } from "./master.js";
 import { exactPart } from "./packed.js";
 import { Pair } from "./pair.js";
+import { withPress } from "./presses.js";
 import { Report } from "./report.js";
 import { NumbersTable } from "./table.js";
 import { Viewer } from "./viewer.js";
@@ -99,13 +102,17 @@ function keepText() {
 let picture_ = null;
 
 export function picture({ parentElement, data, setStateValue }) {
-  const root = parentElement.querySelector(".pair, .viewer");
+  const root = parentElement.querySelector(".pair, .masked, .heads, .viewer");
   if (picture_?.root !== root) {
     picture_?.viewer.end();
     picture_ = new Picture(root);
     tellShown.begin((state) => setStateValue("at", state), root, data.heard);
   }
-  if (tellShown.hears(data.heard)) shown.begin(data.request);
+  if (tellShown.hears(data.heard)) {
+    shown.begin(data.request);
+    // Another session opened the address, which has what was pressed.
+    shown.state = { ...shown.state, cells: [] };
+  }
   picture_.arrived(data);
   const mine = picture_;
   // Streamlit also calls this of a component that stays.
@@ -122,12 +129,12 @@ const contents = new Map();
 class Picture {
   constructor(root) {
     this.root = root;
-    const Shown = root.matches(".pair") ? Pair : Viewer;
+    const [Shown] = [[Pair, ".pair"], [Masked, ".masked"], [Heads, ".heads"], [Viewer, ".viewer"]].find(([, like]) => root.matches(like));
     this.viewer = new Shown(root, {
-      heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), drawn: (host) => this.drawn(host),
+      heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), pressedCell: (cell) => this.pressedCell(cell), drawn: (host) => this.drawn(host),
       came: () => this.came(), canExport: true, Curtain, showIdeas,
     });
-    this.table = new NumbersTable(this.viewer.part("maps"));
+    this.table = new NumbersTable(this.viewer.part("maps") ?? this.viewer.part("mosaics"));
     this.words = "";
   }
 
@@ -153,7 +160,7 @@ class Picture {
     this.words = words;
     this.root.ariaBusy = null;
     this.root.classList.toggle("grey", data.isGrey);
-    this.root.classList.toggle("all", data.isAll);
+    for (const one of [this.root, ...this.root.querySelectorAll(".viewer")]) one.classList.toggle("all", data.isAll);
     this.root.classList.toggle("guessing", Boolean(data.parts.isGuessed));
     this.root.toggleAttribute("inert", data.isGrey);
     // Also a page that one came to without leaving it, as by Back to another lesson's step.
@@ -230,8 +237,15 @@ class Picture {
     tellShown.now();
   }
 
+  // What it does is the server's; of several all count, also of those that it has not heard of yet.
+  pressedCell(cell) {
+    shown.press({ cells: withPress(shown.state.cells ?? [], cell) });
+    tellShown.now();
+  }
+
   keepAddress() {
-    const { kind, layer, head, step, pin, lines, measure } = shown.state, { page, defaults, kinds } = this.latest.address;
+    const { kind, layer, head, step, pin = [], lines, measure } = shown.state, { page, defaults, kinds } = this.latest.address;
+    const has = this.viewer.state;
     // Of another run that is on its way, the step is not known yet.
     const isOther = typed.isLate(this.latest.textHeard);
     const words = {
@@ -243,7 +257,7 @@ class Picture {
       lines: lines === "auto" ? undefined : lines,
       measure: measure === "weights" ? undefined : measure,
     };
-    keep(page, "picture", Object.fromEntries(Object.entries(words).filter(([, word]) => word !== undefined)));
+    keep(page, "picture", Object.fromEntries(Object.entries(words).filter(([name, word]) => word !== undefined && name in has)));
   }
 
   missing(words) {

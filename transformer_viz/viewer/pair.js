@@ -1,14 +1,15 @@
 // @ts-check
-// Two runs beside each other: two viewers that follow each other, and the difference of the head in focus. It is to its page what a
-// viewer is.
+// Two runs beside each other: two viewers that follow each other, and the difference of the head in focus; where there is room for
+// it, the mask of A too, whose cells one may press. It is to its page what a viewer is.
 import { recoloured } from "./colours.js";
 import { differenceFigure } from "./difference.js";
 import { LinkedChart } from "./linked.js";
 import { mark, rectangle } from "./marks.js";
+import { MaskMap } from "./maskmap.js";
 import { REST_MS } from "./player.js";
 import { Viewer } from "./viewer.js";
 
-const ONE_COLUMN_PX = 900;
+export const ONE_COLUMN_PX = 900;
 /** Of the window that each map has. */
 const SHARE = 0.32;
 
@@ -32,11 +33,14 @@ export class Pair {
       this.#draw();
       on.came?.();
     };
-    this.a = new Viewer(side("A"), { ...on, came, share, heard: (state, why) => this.#heardA(state, why) });
+    const others = () => this.masks?.charts ?? [];
+    this.a = new Viewer(side("A"), { ...on, came, share, others, heard: (state, why) => this.#heardA(state, why) });
     this.b = new Viewer(side("B"), { came, share, heard: (state, why) => this.#heardB(state, why) });
     const host = root.querySelector('[data-part="difference"]');
     host.setAttribute("role", "figure");
     this.chart = new LinkedChart(host, () => this.#mark());
+    const room = root.querySelector('[data-part="mask"]');
+    this.masks = room ? new MaskMap(room, this.a, { before: this.b, pressed: (cell) => on.pressedCell?.(cell) }) : null;
   }
 
   /**
@@ -48,6 +52,7 @@ export class Pair {
     if (start.step !== undefined) this.#step = Math.max(0, Math.min(start.step, this.#lastStep));
     this.a.show(run, start);
     this.#follow();
+    this.masks?.show(run);
   }
 
   // Of both, since one may have written more than the other.
@@ -78,6 +83,7 @@ export class Pair {
   end() {
     clearTimeout(this.#rests);
     for (const viewer of [this.a, this.b]) viewer.end();
+    this.masks?.end();
     window.Plotly?.purge(this.chart.host);
   }
 
@@ -125,6 +131,7 @@ export class Pair {
   #draw() {
     clearTimeout(this.#rests);
     if (!window.Plotly || !this.#run) return;
+    this.masks?.draw();
     const figure = this.#figure();
     if (!figure) return;
     if (!this.chart.has(this.#looksOf())) return void this.#drawChart(figure);

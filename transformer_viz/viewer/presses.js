@@ -2,7 +2,7 @@
 // Presses that the server hears of, as a state: of two events under way at once Streamlit keeps the newer one, and a state comes
 // again with the next press.
 
-const MOST_KEPT = 20;
+const MOST_PRESSES = 20;
 let last = 0;
 
 /**
@@ -14,5 +14,5 @@ let last = 0;
 export function withPress(presses, what) {
   // Also of what is mounted anew, and knows nothing of those before.
   last = Math.max(last + 1, Date.now());
-  return [...presses, { n: last, what }].slice(-MOST_KEPT);
+  return [...presses, { n: last, what }].slice(-MOST_PRESSES);
 }

@@ -2,6 +2,7 @@
 // The viewer shows one run: strips, sentence, player, kinds, layers and heads, the large map, the candidates and all small maps.
 // What it shows is its own state. Somebody brings it a run, and hears of the state: the app, an exported page, a live page.
 import { Aligned, weightWords } from "./aligned.js";
+import { choose, fill, hear } from "./boxes.js";
 import { briefWords, CROSSING } from "./brief.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
@@ -56,16 +57,16 @@ export class Viewer {
   /**
    * @param {HTMLElement} root holds viewer.html
    * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
-   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, canExport?: boolean,
+   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, others?: () => LinkedChart[], canExport?: boolean,
    *   Curtain?: typeof import("./curtain.js").Curtain, showIdeas?: typeof import("./ideas.js").showIdeas}} [on]
-   *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `canExport`
+   *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `others` are charts beside it in which one points too; `canExport`
    *   whether there is a way to a page of one file; `Curtain` draws a lesson's question and `showIdeas` other texts,
    *   of who has these; `drawn` is called when Plotly has drawn the large map; `heard` at once at each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
    */
   constructor(root, on = {}) {
     this.#root = root;
     this.#on = on;
-    const { signal } = this.#ends, charts = () => [this.#maps[this.#place.kind], ...Object.values(this.#small)];
+    const { signal } = this.#ends, charts = () => [this.#maps[this.#place.kind], ...Object.values(this.#small), ...on.others?.() ?? []];
     this.#player = new ViewersPlayer(root, signal, {
       stepped: (why, how) => this.#stepped(why, how),
       chosenWay: (way) => on.chosenWay?.(way),
@@ -73,15 +74,11 @@ export class Viewer {
       weights: () => this.#weights(),
     });
     this.#player.pointing = new Pointing(this.#player, charts, (what) => this.#changed(what), signal);
-    for (const name of ["kind", "layer", "head"]) {
-      this.box(name).addEventListener("change", () => this.set({ [name]: valueOf(this.box(name)) }, name));
-    }
+    hear(Object.fromEntries(["kind", "layer", "head"].map((name) => [name, this.box(name)])), (name, value) => this.set({ [name]: value }, name));
     const hears = { point: (place) => this.#player.pointing.point(place), choose: (way) => on.chosenWay?.(way) };
     this.#curtain = on.Curtain ? new on.Curtain(root, hears) : null;
     this.#travel = new Travel(root.querySelector(".strips"));
     new Share(root, () => this.card, on.canExport ? (way) => on.chosenWay?.(way) : undefined);
-    // Kinds may be buttons, all of them in sight.
-    this.box("kind").addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.set({ kind: target.value }, "kind"));
     let waits;
     window.addEventListener("resize", () => {
       clearTimeout(waits);
@@ -618,22 +615,4 @@ function inSight(place, x0, y0, x1, y1) {
   const across = (x) => Math.max(place.left, Math.min(place.left + place.width, place.right(x)));
   const down = (y) => Math.max(place.top, Math.min(place.top + place.height, place.down(y)));
   return [across(x0), down(y0), across(x1), down(y1)];
-}
-
-function valueOf(box) {
-  return /^\d+$/.test(box.value) ? Number(box.value) : box.value;
-}
-
-const FILLED = new WeakMap();
-
-function fill(box, options) {
-  if (FILLED.get(box) === String(options)) return;
-  FILLED.set(box, String(options));
-  if (box.tagName === "SELECT") box.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
-  else box.replaceChildren(...options.map(([value, textContent]) => Object.assign(document.createElement("button"), { type: "button", value, textContent })));
-}
-
-function choose(box, value) {
-  if (box.tagName === "SELECT") box.value = value;
-  for (const button of box.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.value === value));
 }

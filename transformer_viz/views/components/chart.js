@@ -62,7 +62,6 @@ class Chart {
     await this.react(figure);
     // Another one may have come meanwhile, which says by itself when it is drawn.
     if (figure !== this.figure) return;
-    this.host.dataset.of = this.about.of;
     this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
     this.host.__step = figure.layout.meta?.step;
     this.say("chart-drawn");
@@ -121,9 +120,8 @@ class Chart {
     else if (this.about.clicks === "tile") this.chooseTile(tileAt(this.host, event));
   }
 
-  // What was seen: the page may have gone on meanwhile.
   chooseCell(cell) {
-    this.report(cell ? { ...cell, of: this.host.dataset.of } : null);
+    this.report(cell ?? null);
   }
 
   clickedPoint(point) {

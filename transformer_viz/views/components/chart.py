@@ -19,8 +19,7 @@ NAME = "transformer-viz-chart"
 """Of the component, by which a test tells a chart from the page's widgets."""
 Clicks = tuple[Literal["tile", "cell", "point"], Callable[..., None]]
 """What the browser finds under the pointer, and what is called with it: with kind, layer and head of a tile and the step that
-the player is at; with query and key of a cell, of a label only the one, and what the figure is of; or with a point's
-`customdata`."""
+the player is at; with query and key of a cell, of a label only the one; or with a point's `customdata`."""
 R = TypeVar("R")
 
 
@@ -31,7 +30,6 @@ def draw(
     words: str,
     file: str = "",
     clicks: Clicks | None = None,
-    of: str = "",
     **options: Any,
 ) -> R:
     """Calls a figure function in the page's style, shows its figure in the chart `key`, and returns it.
@@ -43,11 +41,10 @@ def draw(
         words: what a screen reader says of it.
         file: the name of a picture that somebody saves, without its ending; without one that of the page.
         clicks: what is called with a click on it; what is not in the run is for that to find out.
-        of: as of `show`.
         options: keywords of the function.
     """
     figure = call(function, *args, **{"style": style.figure_style(), **options})
-    show(figure, key, words, file=file, clicks=clicks, of=of)
+    show(figure, key, words, file=file, clicks=clicks)
     return figure
 
 
@@ -59,7 +56,6 @@ def show(
     run: str | None = None,
     file: str = "",
     clicks: Clicks | None = None,
-    of: str = "",
 ) -> None:
     """Draws a figure into the chart `key`.
 
@@ -70,7 +66,6 @@ def show(
         run: tells the run that it shows from others, in the browser.
         file: as of `draw`.
         clicks: what is called with a click on it; what is not in the run is for that to find out.
-        of: what it shows: a press counts for what was seen, also where the page has gone on meanwhile.
     """
     on, act = clicks or (None, None)
 
@@ -84,9 +79,9 @@ def show(
             elif on == "cell" and isinstance(report, dict):
                 cell = report.get("query"), report.get("key")
                 if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in cell):
-                    act(*cell, str(report.get("of", "")))
+                    act(*cell)
 
-    about = {"words": words, "run": run, "file": file, "clicks": on, "of": of, "plotly": plotly_js.name()}
+    about = {"words": words, "run": run, "file": file, "clicks": on, "plotly": plotly_js.name()}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
     _component()(key=key, data=data, **({"on_presses_change": clicked} if act else {}))

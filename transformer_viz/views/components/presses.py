@@ -18,9 +18,18 @@ def new(key: str) -> list[Any]:
     Args:
         key: of the component.
     """
-    state = st.session_state
-    told, heard = (state.get(key) or {}).get(NAME), state.get(f"{key}_heard", 0)
+    return fresh((st.session_state.get(key) or {}).get(NAME), f"{key}_heard")
+
+
+def fresh(told: Any, heard_key: str) -> list[Any]:
+    """What of these presses is new.
+
+    Args:
+        told: the presses, as the browser says them.
+        heard_key: where the session has the number of the newest that it has heard.
+    """
+    state, heard = st.session_state, st.session_state.get(heard_key, 0)
     numbered = [each for each in told if isinstance(each, Mapping)] if isinstance(told, list) else []
-    fresh = [each for each in numbered if type(each.get("n")) is int and heard < each["n"] < _MOST]
-    state[f"{key}_heard"] = max([heard, *(each["n"] for each in fresh)])
-    return [each.get("what") for each in fresh]
+    unheard = [each for each in numbered if type(each.get("n")) is int and heard < each["n"] < _MOST]
+    state[heard_key] = max([heard, *(each["n"] for each in unheard)])
+    return [each.get("what") for each in unheard]

@@ -30,8 +30,6 @@ _CSS = """
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
 }
 .st-key-open-drop section > :nth-child(n) { flex: none; align-self: center; align-items: center; margin: 0; }
-/* All kinds of attention side by side: what stands beside the boxes goes below them first. */
-.st-key-mask-controls > :last-child, .st-key-change-controls > :first-child { min-width: min(100%, 34rem); }
 .st-key-focus-controls { gap: 0.6rem; }
 @media (min-width: 900px) {
   .st-key-measure-row { flex-wrap: nowrap; }

@@ -25,7 +25,7 @@ from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.viewer import modules, plotly_js
 from transformer_viz.views.cache import sent_runs
-from transformer_viz.views.components import screen, style, term_tips, viewer_script
+from transformer_viz.views.components import presses, screen, style, term_tips, viewer_script
 from transformer_viz.views.state import focus, levels, link, own_text
 from transformer_viz.views.state.display_options import DisplayOptions
 
@@ -37,8 +37,16 @@ _OLD_LINES = {"on": "step", "off": "none"}
 _HEARD, _VIEW, _REQUEST = "viewer_heard", "viewer_view", "viewer_request"
 """In the session: the newest press that was heard; what the browser shows, as far as it is known; and how often the page itself
 has set it."""
-_TEXT_HEARD, _TEXT, _TEXT_REQUEST, _WAY = "typed_heard", "typed_text", "typed_request", "viewer_way"
+_TEXT_HEARD, _TEXT, _TEXT_REQUEST = "typed_heard", "typed_text", "typed_request"
 """The same of the text, apart: what the page sets in the picture takes nothing away that is half typed."""
+_WAY, _CELLS = "viewer_way", "viewer_cells"
+"""In the session: the newest press of a button beside a step's sentence, and of a cell of a mask."""
+_MASK = '<div class="focus" data-part="mask"></div>'
+_KINDS = (
+    '<div class="boxes" role="group" aria-label="focus"><div class="kinds" data-box="kind" role="group" aria-label="Attention">'
+    '</div><select data-box="layer" aria-label="Layer"></select><select data-box="head" aria-label="Head"></select></div>'
+)
+_TILES = '<div class="mosaics" data-part="mosaics"></div>'
 _MOST_KEPT = 8
 """Ways to show a run that are kept."""
 _IN_PARTS_FROM = 1_500_000
@@ -93,6 +101,7 @@ class Beside:
         parts: what the page says of it, as of `Looks`.
         difference: makes what is fetched of the difference: `kinds`, `mosaics`, `words`, `dark`.
         key: tells this difference from others of the first run.
+        is_change: whether the first run is what this one has become by a change; then this one stands before it.
     """
 
     trace: Trace
@@ -101,6 +110,7 @@ class Beside:
     parts: Mapping[str, Any]
     difference: Callable[[], Mapping[str, Any]]
     key: Any
+    is_change: bool = False
 
 
 # ---- the text
@@ -153,6 +163,8 @@ def show(
     on_way: Callable[[str], None],
     covered: bool = False,
     beside: Beside | None = None,
+    masks: Mapping[Kind, int] | None = None,
+    on_cell: Callable[[Any], None] = lambda _: None,
     page: str = "",
 ) -> None:
     """Draws the viewer of a run, for which `focus.start` has been called.
@@ -165,20 +177,69 @@ def show(
         on_way: is called with the button beside a step's sentence that was pressed.
         covered: whether something of it may not be seen yet.
         beside: another run, whose viewer follows this one's.
+        masks: the height in pixels of each kind's mask, where masks are to be seen too.
+        on_cell: is called with a pressed cell of a mask, as the browser says it: `query` and `key` (None where a label was
+            pressed), `kind`, `layer` and `head`. It is for the masks of two runs.
         page: the path of the page, nothing for the first.
     """
     link.hidden("lines", _LINES.__contains__, join_names(_LINES), before=_OLD_LINES)
-    state, at = st.session_state, focus.current()
-    view = View.of_session()
-    if state.get(_VIEW) not in (None, (at.run, view)):
-        state[_REQUEST] = state.get(_REQUEST, 0) + 1
-    state[_VIEW] = (at.run, view)
-    sent = _sent(trace, chosen, looks, said)
+    at, sent = focus.current(), _sent(trace, chosen, looks, said)
     names = {kind: KIND_TITLES[kind] for kind in (trace.kinds if beside is None else beside.kinds)}
     data = {
-        "content": sent,
-        "run": at.run,
-        "start": view.to_browser(),
+        **_told(sent, at.run, View.of_session().to_browser(), chosen),
+        "isGrey": looks.is_grey,
+        "parts": {
+            "unfolds": trace.writes and chosen.unfolds and not covered,
+            "isBrief": trace.writes and not levels.is_all(),
+            "plays": own_text.plays(at.run),
+            "names": names,
+            **({} if masks is None else {"masks": masks}),
+            **looks.parts,
+        },
+        "address": {"page": page, "defaults": _defaults(page), "kinds": names},
+        "beside": None if beside is None else _beside(trace, chosen, beside, said),
+    }
+    with st.container(key="picture"):
+        about = None if beside is None else beside.is_change, masks is not None
+        _picture(*about)(key=KEY, data=data, on_at_change=partial(_hear, on_way, on_cell))
+
+
+def show_heads(kinds: Mapping[Kind, Mapping[str, Any]], run: str, chosen: DisplayOptions, *, page: str) -> None:
+    """Draws a table of heads, for which kind, layer and head have been decided; the browser is master of which is in focus.
+
+    Args:
+        kinds: of each its `title`, `numbers` (of its layers), how many `heads` it has, and `figure`, a grid of tiles in the
+            page's style, or None, with its `words`.
+        run: tells the model from others.
+        chosen: how it looks.
+        page: the path of the page.
+    """
+    state, titles = st.session_state, {kind: str(about["title"]) for kind, about in kinds.items()}
+    place = {"kind": state.kind, "layer": state.layer, "head": state.head}
+    content = {"kinds": kinds, "accent": style.figure_style().colours.accent}
+    data = {
+        **_told(sent_runs.send(sent_runs.packed(content), _no_part, 0), run, place, chosen),
+        "isGrey": False,
+        "parts": {},
+        "address": {"page": page, "defaults": {name: link.default_of(name) for name in place}, "kinds": titles},
+        "beside": None,
+    }
+    with st.container(key="picture"):
+        html = f'<div class="heads">{_KINDS}<p class="missing" data-part="missing" role="alert" hidden></p>{_TILES}</div>'
+        _heads(html)(key=KEY, data=data, on_at_change=partial(_hear, lambda _: None, lambda _: None))
+
+
+def _told(content: str, run: str, start: Mapping[str, Any], chosen: DisplayOptions) -> dict[str, Any]:
+    """What the browser is told of whatever it shows: where the numbers are, where it begins, which presses are known, and how
+    all looks."""
+    state = st.session_state
+    if state.get(_VIEW) not in (None, (run, start)):
+        state[_REQUEST] = state.get(_REQUEST, 0) + 1
+    state[_VIEW] = (run, start)
+    return {
+        "content": content,
+        "run": run,
+        "start": start,
         "heard": state.get(_HEARD, 0),
         "textHeard": state.get(_TEXT_HEARD, 0),
         "request": state.get(_REQUEST, 0),
@@ -186,20 +247,8 @@ def show(
         "dark": style.theme() == "dark",
         "large": chosen.is_large,
         "narrow": screen.is_narrow(),
-        "isGrey": looks.is_grey,
         "isAll": levels.is_all(),
-        "parts": {
-            "unfolds": trace.writes and chosen.unfolds and not covered,
-            "isBrief": trace.writes and not levels.is_all(),
-            "plays": own_text.plays(at.run),
-            "names": names,
-            **looks.parts,
-        },
-        "address": {"page": page, "defaults": _defaults(page), "kinds": names},
-        "beside": None if beside is None else _beside(trace, chosen, beside, said),
     }
-    with st.container(key="picture"):
-        _component("picture" if beside is None else "pair")(key=KEY, data=data, on_at_change=partial(_hear, on_way))
 
 
 def _beside(trace: Trace, chosen: DisplayOptions, beside: Beside, said: Callable[..., Sentence]) -> dict[str, Any]:
@@ -268,7 +317,7 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
     return sent_runs.send(kept[key], part, n_bytes if in_parts else 0)
 
 
-def _hear(on_way: Callable[[str], None]) -> None:
+def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None:
     """What the browser shows now; nonsense is passed over, and the page brings the rest into range."""
     state, told = st.session_state, (st.session_state.get(KEY) or {}).get("at")
     if not isinstance(told, Mapping) or not _is_new(told.get("n"), _HEARD):
@@ -277,7 +326,9 @@ def _hear(on_way: Callable[[str], None]) -> None:
     kind, layer, head = told.get("kind"), told.get("layer"), told.get("head")
     if kind in KIND_TITLES and type(layer) is int and (head in COMBINED or type(head) is int):
         state.kind, state.layer, state.head = kind, layer, head
-    state.lines = lines if (lines := told.get("lines")) in _LINES else ""
+    # A table of heads has none.
+    if "lines" in told:
+        state.lines = lines if (lines := told["lines"]) in _LINES else ""
     if isinstance(measure := told.get("measure"), str):
         state.measure = "" if measure == "weights" else measure
     if told.get("run") == state.get("run") and type(step := told.get("step")) is int and 0 <= step < _MOST_PRESSES:
@@ -285,9 +336,11 @@ def _hear(on_way: Callable[[str], None]) -> None:
         if isinstance(pin, list) and len(pin) in (0, 2) and all(each is None or type(each) is int for each in pin):
             focus.set_pin(tuple(pin))
             state.pinned_in = (state.run, state.kind)
-        state[_VIEW] = (state.run, _view_of(told))
+        state[_VIEW] = (state.run, _view_of(told).to_browser())
     else:
         state.pop(_VIEW, None)
+    for cell in presses.fresh(told.get("cells"), _CELLS):
+        on_cell(cell)
     way = told.get("way")
     if isinstance(way, Mapping) and isinstance(way.get("name"), str) and _is_new(way.get("n"), _WAY):
         state[_WAY] = way["n"]
@@ -310,13 +363,29 @@ def _is_new(n: Any, key: str) -> bool:
 
 @cache
 def _component(name: str) -> Any:
-    # One address, so that the three are of one module, and one state.
-    exported, is_picture = "picture" if name == "pair" else name, name in ("picture", "pair")
+    html, css = {"textBox": ('<div class="typed"></div>', modules.text("text_box.css"))}.get(name, ("<i></i>", None))
+    return _of_module(name.lower(), name, html=html, css=css)
+
+
+@cache
+def _heads(html: str) -> Any:
+    return _of_module("heads", "picture", html=html, css=_styles(), isolate_styles=False)
+
+
+@cache
+def _picture(is_change: bool | None, with_mask: bool) -> Any:
+    """Of one run, or of two where it is known whether one of them is the other after a change."""
+    html = _viewer() if is_change is None else _two_viewers(is_change, with_mask)
+    if is_change is None and with_mask:
+        html = f'<div class="masked">{_MASK}{html}</div>'
+    name = {None: "picture", False: "pair", True: "changes"}[is_change] + ("-masked" if with_mask else "")
+    return _of_module(name, "picture", html=html, css=_styles(), isolate_styles=False)
+
+
+def _of_module(name: str, exported: str, **looks: Any) -> Any:
+    # One address, so that all are of one module, and one state.
     load = f'const {{ {exported} }} = await import(new URL("{viewer_script.name()}", document.baseURI));'
-    html = {"picture": _viewer(), "pair": _two_viewers(), "textBox": '<div class="typed"></div>'}.get(name, "<i></i>")
-    css = _styles() if is_picture else {"textBox": modules.text("text_box.css")}.get(name)
-    looks: Any = {"html": html, "css": css, "isolate_styles": not is_picture}
-    return st.components.v2.component(f"transformer-viz-{name.lower()}", js=f"{load}\nexport default {exported};", **looks)
+    return st.components.v2.component(f"transformer-viz-{name}", js=f"{load}\nexport default {exported};", **looks)
 
 
 def _viewer() -> str:
@@ -325,14 +394,16 @@ def _viewer() -> str:
     return assets.templates().get_template("viewer.html").render(kinds_as_buttons=True, beside_boxes=remark, above_maps=ideas)
 
 
-def _two_viewers() -> str:
-    sides = "".join(f'<section data-side="{name}" aria-label="{name}">{_viewer()}</section>' for name in "AB")
-    return f'<div class="pair">{sides}<div class="chart" data-part="difference"></div></div>'
+def _two_viewers(is_change: bool, with_mask: bool) -> str:
+    names = {"A": "after", "B": "before"} if is_change else {"A": "A", "B": "B"}
+    sides = "".join(f'<section data-side="{side}" aria-label="{name}">{_viewer()}</section>' for side, name in names.items())
+    classes = "pair" + " changes" * is_change + " with-mask" * with_mask
+    return f'<div class="{classes}">{_MASK * with_mask}{sides}<div class="chart" data-part="difference"></div></div>'
 
 
 def _styles() -> str:
     """Rules for what is in a viewer alone: its charts cannot stand in a shadow. The scope is what it stands in, since its rules
     are of the viewer itself too."""
-    names = ("charts", "player", "lines", "measures", "guess", "curtain", "viewer", "share", "app", "pair")
+    names = ("charts", "player", "lines", "measures", "guess", "curtain", "viewer", "share", "app", "pair", "masked", "heads")
     # What a term means is drawn by the page's own rules.
     return f"@scope (.st-key-picture) {{\n{modules.styles(*(f'{name}.css' for name in names))}\n}}"

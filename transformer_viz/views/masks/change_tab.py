@@ -1,5 +1,6 @@
 """The tab Change and run again: a mask, a head or a row of weights is changed, and both runs are compared."""
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -20,26 +21,20 @@ from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import bar, chart, code
+from transformer_viz.views.components import bar, code, style
 from transformer_viz.views.components.markdown import of_run
-from transformer_viz.views.components.recorded_calls import Call, record
+from transformer_viz.views.components.recorded_calls import Call
+from transformer_viz.views.masks import picture
 from transformer_viz.views.masks.over_many import MOST_WRITTEN, OverMany
 from transformer_viz.views.masks.setup import MOST_OF_EDITS, Setup
 from transformer_viz.views.state import focus, link
 
 TITLE, ORDER = "Change and run again", 2
 
-_ON_SCREEN, _HIGHEST = 395, 560
-"""Pixels of the mask: what a window of 900 has left below the controls, and what more rows may take to stay legible."""
 _TO_LARGEST = "lab_to_largest"
 """In the session, until the page has run: a head was switched off, whose own map does not change."""
 _CLICKS = ("flips the cell", "flips the row", "flips the column", "forces the row onto the key")
 _REACHES = ("all layers and heads", "this layer", "this head")
-
-
-def has_focus(setup: Setup) -> bool:
-    """Whether it shows boxes for the focus."""
-    return True
 
 
 def show(setup: Setup) -> None:
@@ -49,8 +44,10 @@ def show(setup: Setup) -> None:
     if state.pop(_TO_LARGEST, False) and (largest := compare(before, after).largest) is not None:
         focus.go_to_head(largest.kind, largest.layer, largest.head)
     many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
-    with st.container(horizontal=True, key="change-controls"):
-        focus.controls(after)
+    with st.container(horizontal=True, vertical_alignment="center", key="change-controls"):
+        quiet: Any = {"width": 230, "label_visibility": "collapsed"}
+        link.selectbox("A click on the mask", _CLICKS, key="click", words="a click {}".format, **quiet)
+        link.selectbox("and reaches", _REACHES, key="reach", words="in {}".format, **quiet)
         # Buttons that change all rows at once: the kind's mask, or a head.
         kind, layer, head = _one_head()
         title, place = head_label(layer, head), AttentionAddress(kind, layer, head)
@@ -66,29 +63,8 @@ def show(setup: Setup) -> None:
                 ),
             ):
                 st.button(label, icon=f":material/{icon}:", on_click=_switch, args=(edit,), help=words)
-    # Two columns again in each row: the mask's rows stand beside those of what it changes, and below them on a phone.
-    cause, result = st.columns(2)
-    with cause, st.container(horizontal=True):
-        quiet: Any = {"width": 230, "label_visibility": "collapsed"}
-        link.selectbox("A click on the mask", _CLICKS, key="click", words="a click {}".format, **quiet)
-        link.selectbox("and reaches", _REACHES, key="reach", words="in {}".format, **quiet)
-    with result:
-        _outcome(setup, before, after)
-    kind, layer, head = _one_head()
-    at, title, n_rows = map_address(state.kind, state.layer, state.head), KIND_TITLES[kind], len(after.attentions[kind].queries)
-    height = max(min(_ON_SCREEN, 170 + 30 * n_rows), min(_HIGHEST, 170 + 12 * n_rows))
-    cause, result = st.columns(2)
-    with cause, st.container(key="lab-edit"):
-        # Of the sound model: one for all layers and heads.
-        sound = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
-        looks: Any = {"height": height, "before": sound, "clicks": ("cell", partial(_clicked, after))}
-        looks["of"] = str(HeadOff(AttentionAddress(kind, layer, head)))
-        words = "The mask; the field below edits it by text"
-        looks |= {"key": "lab-edit-chart", "words": words, "file": "mask"}
-        mask = chart.draw(figures.mask, after, map_address(kind, layer, head), **looks)
-    with result:
-        words = f"{title} of the focus head, after the change minus before it"
-        change = chart.draw(figures.change, before, after, at, height=height, key="lab-change", words=words, file="change")
+    _outcome(setup, before, after)
+    picture.show_change(setup, before, after, "change", partial(_clicked, after))
     cause, result = st.columns(2)
     with cause:
         link.text_input(
@@ -118,12 +94,6 @@ def show(setup: Setup) -> None:
             st.download_button(
                 "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
             )
-    both = []
-    for column, name, run in zip(st.columns(2), ("before", "after"), (before, after), strict=True):
-        with column:
-            st.markdown(f"**{name.capitalize()}**")
-            words = f"{title} of the focus head, {name} the change"
-            both.append(chart.draw(figures.attention, run, at, key=f"lab-{name}", words=words, file=name))
     _steps(before, after)
     said = Call("print({0}.text, {1}.text, {2}.largest)", before, after, Call(compare, before, after))
     # In one call, where the page computes a few texts at a time.
@@ -133,8 +103,21 @@ def show(setup: Setup) -> None:
         over.append([*setup.many])
         change_made["max_length"] = min(MOST_WRITTEN, setup.model.default_max_length)
     effects = [Call("print({})", Call(measure_effect, *over, **change_made))] if many.is_asked else []
-    code.show(said, mask, change, *both, *effects)
+    code.show(said, *_pictures(before, after), *effects)
     many.go_on()
+
+
+def _pictures(before: Trace, after: Trace) -> list[Call]:
+    """What draws the mask, what it changes, and the head before and after, for the code that makes them again."""
+    state, (kind, layer, head), looks = st.session_state, _one_head(), {"style": style.figure_style()}
+    at, size = map_address(state.kind, state.layer, state.head), {"height": picture.height(after, kind), **looks}
+    # Of the sound model: one for all layers and heads.
+    sound = Call("{}.attentions[{}].mask", before, kind)
+    return [
+        Call(figures.mask, after, map_address(kind, layer, head), before=sound, **size),
+        Call(figures.change, before, after, at, **size),
+        *(Call(figures.attention, run, at, **looks) for run in (before, after)),
+    ]
 
 
 def _switch(edit: Edit) -> None:
@@ -212,12 +195,17 @@ def _steps(before: Trace, after: Trace) -> None:
         st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bars)
 
 
-def _clicked(trace: Trace, query: int | None, key: int | None, of: str) -> None:
-    """Edits a clicked cell, or the row or column of a clicked label, of the head that was seen."""
-    state, seen = st.session_state, _head_of(of)
-    if seen is None or seen[0] not in trace.kinds:
+def _clicked(trace: Trace, cell: Any) -> None:
+    """Edits a clicked cell, or the row or column of a clicked label, of the head that was seen; nonsense is passed over."""
+    if not isinstance(cell, Mapping) or cell.get("kind") not in trace.kinds:
         return
-    kind, layer, head = seen
+    kind, places = cell["kind"], [cell.get(name) for name in ("layer", "head", "query", "key")]
+    if any(type(each) is not int or each < 0 for each in places[:2]) or places[2:] == [None, None]:
+        return
+    if any(each is not None and (type(each) is not int or each < 0) for each in places[2:]):
+        return
+    layer, head, query, key = places
+    state = st.session_state
     attention = trace.attentions[kind]
     if layer not in attention.layers or head >= attention.n_heads:
         return
@@ -231,16 +219,6 @@ def _clicked(trace: Trace, query: int | None, key: int | None, of: str) -> None:
         _toggle(Force(place, query, ((key, 1.0),)))
     else:
         _toggle(Flip(place, None if what == _CLICKS[2] else query, None if what == _CLICKS[1] else key))
-
-
-def _head_of(said: str) -> tuple[Kind, int, int] | None:
-    """The head that the browser says was pressed; None for nonsense."""
-    try:
-        [edit] = plain_edits.parse(said)
-    except (OptionError, ValueError):
-        return None
-    place = edit.place if isinstance(edit, HeadOff) else AttentionAddress("cross")
-    return None if place.layer is None or place.head is None else (place.kind, place.layer, place.head)
 
 
 def _toggle(edit: Edit) -> None:

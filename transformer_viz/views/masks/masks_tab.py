@@ -7,12 +7,14 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.addresses import map_address
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.terms import place_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, screen, style, term_tips
-from transformer_viz.views.components.recorded_calls import call
+from transformer_viz.views.components.recorded_calls import Call, call
+from transformer_viz.views.masks import picture
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import focus, link
 
@@ -21,37 +23,38 @@ TITLE, ORDER = "Masks", 0
 _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
 
 
-def has_focus(setup: Setup) -> bool:
-    """Whether it shows boxes for the focus: on a phone, or where masks depend on it."""
-    return screen.is_narrow() or _differ_by_layer(setup.forced())
-
-
 def draw_view_box() -> None:
     """Draws the choice between masks of the whole batch and of one sentence."""
     link.segmented_control("Show", _VIEW_WORDS, key="masks_of", label_visibility="collapsed")
 
 
 def show(setup: Setup) -> None:
-    """Draws the switch and the figure; on a phone one mask at a time."""
+    """Draws the switch, and all masks of the batch, or one of the sentence large beside its weights; on a phone it alone."""
     traces, state = setup.forced(), st.session_state
+    is_batch = not screen.is_narrow() and link.option("masks_of", _VIEW_WORDS) == "batch"
     with st.container(horizontal=True, vertical_alignment="center", key="mask-controls"):
         if not screen.is_narrow():
             draw_view_box()
-        if has_focus(setup):
-            focus.controls(traces[setup.sentence], combined=False)
-    is_batch = not screen.is_narrow() and state.masks_of == "batch"
+        if is_batch and _differ_by_layer(traces):
+            focus.layer_and_head_boxes()
+    if not is_batch:
+        picture.show_one(setup, traces[setup.sentence])
     chosen = range(len(traces)) if is_batch else [setup.sentence]
     layer, head = state.layer, state.head if isinstance(state.head, int) else 0
     parts = [call(mask_parts, traces[i], layer, head) for i in chosen]
-    if screen.is_narrow():
-        # The one that is in force in the kind of attention in focus.
-        parts = [tuple(part for part in of if part.kind == state.kind)[-1:] for of in parts]
     titles = [f"{i + 1}: {display_text(traces[i].source)}" for i in chosen]
     # The masks of one sentence have room for large letters.
     page = style.figure_style()
     looks: Any = {"columns": max(3, len(parts[0])) if is_batch else 3, "style": replace(page, large=page.large or not is_batch)}
     words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
-    figure = chart.draw(figures.mask_grid, parts, titles, key="lab-masks-chart", words=words, file="masks", **looks)
+    calls = []
+    # A phone has no room for all.
+    if not screen.is_narrow():
+        calls += [chart.draw(figures.mask_grid, parts, titles, key="lab-masks-chart", words=words, file="masks", **looks)]
+    if not is_batch:
+        looks, trace = {"style": style.figure_style()}, traces[setup.sentence]
+        calls += [Call(figures.mask, trace, map_address(state.kind, layer, head), **looks)]
+        calls += [Call(figures.attention, trace, map_address(state.kind, layer, state.head), **looks)]
     words = "row = the query, which looks · column = the key, looked at · as the run applied it. "
     words += "The rows of padded queries do not count: nothing reads them."
     if _differ_by_layer(traces):
@@ -64,7 +67,7 @@ def show(setup: Setup) -> None:
     if setup.model.task is None:  # whose words are several tokens
         words += " Masks and edits are about tokens, so this page has no words."
     term_tips.show(term_tips.mark(words, told=("weight",)))
-    code.show(figure)
+    code.show(*calls)
 
 
 def _differ_by_layer(traces: list[Trace]) -> bool:

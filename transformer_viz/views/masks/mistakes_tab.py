@@ -1,7 +1,6 @@
 """The gallery of classic mistakes: what is wrong, what it does to this batch, and the line that puts it right."""
 
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
@@ -16,16 +15,19 @@ from transformer_viz.numbers_in_words import percent_words, rounded_words
 from transformer_viz.terms import KIND_TITLES, head_label
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code
+from transformer_viz.views.components import code, style
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import Call
+from transformer_viz.views.masks import picture
 from transformer_viz.views.masks.over_many import OverMany
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
-from transformer_viz.views.state import display_options
+from transformer_viz.views.state import display_options, focus, link
 from transformer_viz.vocabulary import PAD
 
 TITLE, ORDER = "Mistakes", 3
 _LONGEST_TEXT = 24
+_SEEN = "mistake_seen"
+"""In the session: the mistake that was shown last, and of what."""
 _PROGRAM = """changes = {{}}
 for name in tv.MISTAKES:
     wrong = tv.decode_batch({0}, {1}, mistake=name)
@@ -53,12 +55,9 @@ def show(setup: Setup) -> None:
     learned = MISTAKES.get(recipe.get("mistake") or "")
     decoded = setup.sound().decoded()
     if learned or setup.mistake:
-        # The right answers: a model that has learned with a leak writes none of its own.
-        known = zip(setup.typed.targets, decoded, strict=True)
-        targets = tuple(trace.expected if given is None else given for given, trace in known)
-        setup = replace(setup, typed=replace(setup.typed, targets=targets))
+        setup = _answered(setup)
     right = decoded, setup.sound().forced()
-    figure = _seen(setup, learned)
+    _seen(setup, learned)
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
         many.controls(f"… and over {SAMPLES} strings")
@@ -69,13 +68,39 @@ def show(setup: Setup) -> None:
             with column, st.container(border=True, key=f"mistake-{mistake.name}"):
                 _card(setup, mistake, many, *right)
     batch = (setup.model, setup.sources, *right, setup.targets)
-    code.show(*([] if figure is None else [figure]), Call(_PROGRAM + (_WITH_EFFECT if many.is_asked else ""), *batch))
+    code.show(*_picture_calls(setup), Call(_PROGRAM + (_WITH_EFFECT if many.is_asked else ""), *batch))
     many.go_on()
 
 
-def _seen(setup: Setup, learned: Mistake | None) -> Any:
-    """Draws the head that looks most at what it must not see, with the right mask and with the mistake. Returns the figure, or
-    None.
+def start_place(setup: Setup) -> bool:
+    """Kind, layer and head before they are drawn, where there is a head that looks at what it must not see: of a mistake that
+    was not shown before, the one that does so most, unless the link says another. Returns whether there is one."""
+    state, seen = st.session_state, (setup.model.name, setup.typed, setup.sentence, setup.mistake)
+    runs = _runs(setup)
+    found = None if runs is None else most_forbidden(*runs)
+    if runs is None or found is None:
+        return False
+    kind, layer, head, _ = found
+    is_said = _SEEN not in state and link.address().keys() & {"kind", "layer", "head"}
+    if state.get(_SEEN) != seen and not is_said:
+        focus.go_to_head(kind, layer, head)
+    state[_SEEN] = seen
+    focus.start_kind(runs[1].kinds, kind)
+    attention = runs[1].attentions[state.kind]
+    focus.start_head(attention.layers, focus.heads_of(runs[1], state.kind), (layer, head) if state.kind == kind else (0, 0))
+    return True
+
+
+def _runs(setup: Setup) -> tuple[Trace, Trace] | None:
+    """The sentence read with the right mask, and with the mistake that is made; None without one."""
+    if setup.model.task is None or setup.mistake is None:
+        return None
+    right, wrong = (_answered(setup).sound(name).forced()[setup.sentence] for name in (None, setup.mistake))
+    return right, wrong
+
+
+def _seen(setup: Setup, learned: Mistake | None) -> None:
+    """Draws the head that looks most at what it must not see, with the right mask and with the mistake.
 
     Args:
         setup: of the page.
@@ -87,12 +112,12 @@ def _seen(setup: Setup, learned: Mistake | None) -> Any:
             if learned is None
             else f"This model was trained with the mistake **{learned.title}**: make it here, and see where it looked."
         )
-        return None
+        return
     right, wrong = (setup.sound(name).forced()[setup.sentence] for name in (None, setup.mistake))
     found, title = most_forbidden(right, wrong), MISTAKES[setup.mistake].title
     if found is None:
         st.markdown(f"With **{title}** no head looks at anything that the right mask hides in this sentence.")
-        return None
+        return
     kind, layer, head, share = found
     target = setup.typed.targets[setup.sentence]
     reads = "its own output" if target is None else of_run(target)
@@ -100,9 +125,26 @@ def _seen(setup: Setup, learned: Mistake | None) -> Any:
         f"With **{title}** {head_label(layer, head)} of the {KIND_TITLES[kind]} spends {percent_words(share, 1)} of its weight "
         f"on what the right mask hides. *Before* has the right mask and *after* the mistake; both read {reads}:"
     )
-    words = f"{KIND_TITLES[kind]} of one head with the right mask and with the mistake, and the signed difference"
-    place = map_address(kind, layer, head)
-    return chart.draw(figures.before_and_after, right, wrong, place, key="mistake-chart", words=words, file="mistake")
+    state, place = st.session_state, (kind, layer, head)
+    if place != (state.kind, state.layer, state.head):
+        focus.go_to_head_button(f"Go to {head_label(layer, head)}", "mistake-go", place)
+    picture.show_change(setup, right, wrong, "mistake")
+
+
+def _answered(setup: Setup) -> Setup:
+    """The same with the right answers to be read: a model that has learned with a leak writes none of its own."""
+    known = zip(setup.typed.targets, setup.sound().decoded(), strict=True)
+    targets = tuple(trace.expected if given is None else given for given, trace in known)
+    return replace(setup, typed=replace(setup.typed, targets=targets))
+
+
+def _picture_calls(setup: Setup) -> list[Call]:
+    """What draws the head in focus, for the code that makes it again."""
+    runs, state = _runs(setup), st.session_state
+    if runs is None or most_forbidden(*runs) is None:
+        return []
+    place = map_address(state.kind, state.layer, state.head)
+    return [Call(figures.before_and_after, *runs, place, style=style.figure_style())]
 
 
 def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], forced: list[Trace]) -> None:

@@ -13,11 +13,13 @@ from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar, lesson_card, tabs
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.masks import covered, setup
+from transformer_viz.views.masks import covered, mistakes_tab, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ICON, ORDER = "Masks", ":material/grid_off:", 1
+HAS_VIEWER = True
+"""Which writes its part of the address itself."""
 
 TABS = tabs.found("transformer_viz.views.masks")
 
@@ -34,7 +36,8 @@ def show() -> None:
     try:
         now = setup.start(model, setup.read_boxes(model))
         trace = now.sound().forced()[now.sentence]
-        focus.start_place(trace, chosen.checkpoint)
+        if link.option("masks_tab", list(TABS)) != mistakes_tab.TITLE or not mistakes_tab.start_place(now):
+            focus.start_place(trace, chosen.checkpoint)
         with st.container(horizontal=True, vertical_alignment="center", key="lab-header"):
             sentences: Any = {"words": setup.sentence_words(now.typed), "label_visibility": "collapsed"}
             link.segmented_control("Sentence", range(len(now.typed.sources)), key="sentence", **sentences)

@@ -22,11 +22,6 @@ from transformer_viz.views.state import focus, link
 TITLE, ORDER = "Scores to weights", 1
 
 
-def has_focus(setup: Setup) -> bool:
-    """Whether it shows boxes for the focus."""
-    return True
-
-
 def show(setup: Setup) -> None:
     """Draws the controls, three maps, the row, and what became of it if all of it were masked."""
     trace, state = setup.forced()[setup.sentence], st.session_state
@@ -53,7 +48,7 @@ def show(setup: Setup) -> None:
     with st.container(key="lab-scores"):
         words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
         known = range(len(attention.queries))
-        heard: Any = {"clicks": ("cell", lambda query, *_: state.update(row=query) if query in known else None)}
+        heard: Any = {"clicks": ("cell", lambda query, _: state.update(row=query) if query in known else None)}
         name: Any = {"key": "lab-scores-chart", "words": words, "file": "scores", **heard}
         figure = chart.draw(figures.softmax_maps, trace, map_address(kind, layer, head), computed, row, **name)
     numbers, fates = st.columns([3, 2])

@@ -1,6 +1,6 @@
 """Over many texts: what every head does over a corpus, its roles, its distribution, and the texts that show it."""
 
-from functools import partial
+import hashlib
 from typing import Any
 
 import streamlit as st
@@ -8,13 +8,13 @@ import streamlit as st
 from transformer_viz import app_folders, server_settings
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError, SurveyError
-from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.figures.figure_data import plain
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import SurveyComparison, best, columns, compare_surveys, kinds
 from transformer_viz.surveys.figures import survey_difference, survey_heads
 from transformer_viz.surveys.result import Survey, load_survey
-from transformer_viz.terms import KIND_TITLES, head_label
-from transformer_viz.views.components import chart, code, screen, tabs
+from transformer_viz.terms import KIND_TITLES, Kind, head_label
+from transformer_viz.views.components import code, style, tabs, viewer
 from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.components.recorded_calls import Call, call, record
 from transformer_viz.views.state import display_options, focus, link
@@ -23,12 +23,12 @@ from transformer_viz.views.survey.found import FOLDER, Source
 from transformer_viz.views.survey.shown import Shown
 
 TITLE, ICON, ORDER = "Over many texts", ":material/query_stats:", 6
+HAS_VIEWER = True
+"""Which writes its part of the address itself."""
 
 NONE = ""
 """What *Compare with* holds where nothing is compared."""
 _DEFAULT = "reverse"
-_WIDEST = 920
-"""Pixels of a single map: one as wide as the page would be all tile."""
 _COMMAND = "python -m transformer_viz survey --checkpoint reverse --held-out 2000 -o surveys/mine"
 
 
@@ -96,11 +96,8 @@ def show() -> None:
         if there is not None and there != head:
             place = (there.kind, there.layer, there.head)
             focus.go_to_head_button(f"Go to {head_label(there.layer, there.head)}", "survey-go", place)
-    # By which number, and which head: the keyboard's way to what a click on a map does.
     with st.container(horizontal=True, vertical_alignment="center", key="survey-controls"):
         link.selectbox("Heads by", key="survey_number", width=340, label_visibility="collapsed")
-        focus.kind_box()
-        focus.layer_and_head_boxes()
     drawn = _maps(shown, comparison)
     tabs.show(tabs.found("transformer_viz.views.survey"), "survey_tab", shown)
     if not shown.is_large:
@@ -118,24 +115,31 @@ def _focus(survey: Survey, name: str) -> HeadAddress:
     return survey.find(HeadAddress(kind, state.layer, state.head))
 
 
-def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure]:
-    """Draws the maps that have a number, which are returned; a click makes a head the focus."""
+def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[Call]:
+    """Draws the heads by a number, each kind that has it as a map, and returns what draws these."""
     survey, number = shown.survey, shown.number
     there = kinds(survey, number.name)
     if comparison is not None:
         there = tuple(kind for kind in survey.kinds if any(comparison.of(kind)))
+    what = number.title if comparison is None else f"difference of {number.title}"
+    tables: dict[Kind, dict[str, Any]] = {}
+    calls = []
+    for kind, of_kind in survey.kinds.items():
+        if not of_kind.layers:
+            continue
+        tables[kind] = {"title": KIND_TITLES[kind], "numbers": list(of_kind.layers), "heads": of_kind.n_heads, "figure": None}
+        tables[kind]["words"] = f"Every head of the {KIND_TITLES[kind]} by {what}. A click makes it the focus."
+        if kind in there:
+            of: Any = (survey_heads, survey, kind, number.name) if comparison is None else (survey_difference, comparison, kind)
+            # What is outlined is the browser's.
+            figure = plain(of[0])(*of[1:], style=style.figure_style())
+            tables[kind]["figure"] = {"data": figure.data, "layout": figure.layout}
+            head = (shown.head.layer, shown.head.head) if shown.head.kind == kind else None
+            calls.append(Call(plain(of[0]), *of[1:], head, style=style.figure_style()))
+    told = hashlib.sha256(repr(shown.identity).encode()).hexdigest()[:12]
+    viewer.show_heads(tables, f"survey-{told}", display_options.current(), page="survey")
     if not there:
         return []
-    heard = "tile", partial(_go, survey)
-    maps, what = [], number.title if comparison is None else f"difference of {number.title}"
-    alone = [st.container(width=_WIDEST, key="survey-map")] if len(there) == 1 else []
-    for kind, column in zip(there, alone or screen.columns(len(there), "survey-maps"), strict=True):
-        head = (shown.head.layer, shown.head.head) if shown.head.kind == kind else None
-        of: Any = (survey_heads, survey, kind, number.name) if comparison is None else (survey_difference, comparison, kind)
-        words = f"Every head of the {KIND_TITLES[kind]} by {what}. A click makes it the focus."
-        with column:
-            figure = chart.draw(plain(of[0]), *of[1:], head, key=f"survey-chart-{kind}", words=words, clicks=heard)
-            maps.append(figure)
     missing = [KIND_TITLES[kind] for kind in survey.kinds if kind not in there]
     has = "has" if len(missing) == 1 else "have"
     without = f" {' and '.join(missing).capitalize()} {has} no such number." if missing else ""
@@ -148,16 +152,7 @@ def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure
         if comparison.is_same_texts:
             words += " Both surveyed the same texts, so the intervals are too wide rather than too narrow."
     st.caption(words + without)
-    return maps
-
-
-def _go(survey: Survey, tile: dict[str, Any]) -> None:
-    """Makes the head of a clicked tile the focus; what is no head of this survey is passed over."""
-    try:
-        head = survey.find(HeadAddress(tile.get("kind", ""), tile.get("layer", -1), tile.get("head", -1)))
-    except OptionError:
-        return
-    focus.go_to_head(head.kind, head.layer, head.head)
+    return calls
 
 
 def _read(known: dict[str, Source], name: str) -> Survey:
