@@ -26,7 +26,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.viewer import modules, plotly_js
 from transformer_viz.views.cache import sent_runs
 from transformer_viz.views.components import screen, style, term_tips, viewer_script
-from transformer_viz.views.state import focus, levels, link, own_text
+from transformer_viz.views.state import focus, lesson_place, levels, link, own_text, visits
 from transformer_viz.views.state.display_options import DisplayOptions
 
 OF_ADDRESS = ("text", "kind", "layer", "head", "step", "pin", "lines", "measure")
@@ -41,6 +41,8 @@ _TEXT_HEARD, _TEXT, _TEXT_REQUEST, _WAY = "typed_heard", "typed_text", "typed_re
 """The same of the text, apart: what the page sets in the picture takes nothing away that is half typed."""
 _MOST_KEPT = 8
 """Ways to show a run that are kept."""
+_SOON_S = 0.3
+"""How soon a model answers whose next text is shown as it is typed."""
 _IN_PARTS_FROM = 1_500_000
 """Bytes of weights from which on a run is sent a head at a time."""
 
@@ -138,7 +140,15 @@ def _hear_text() -> None:
         return
     state.text = state[_TEXT] = told["text"]
     state[_TEXT_HEARD] = told["n"]
-    own_text.chosen()
+    own_text.chosen(is_followed=told.get("isEntered") is False)
+
+
+def _follows(trace: Trace) -> bool:
+    """Whether the next text is shown as it is typed: where the model answers soon, for few visitors, and no lesson waits for a
+    whole word."""
+    seconds = trace.made_by.get("seconds")
+    is_soon = isinstance(seconds, float) and seconds <= _SOON_S
+    return is_soon and visits.few() and lesson_place.current() is None
 
 
 # ---- the picture
@@ -187,6 +197,7 @@ def show(
         "large": chosen.is_large,
         "narrow": screen.is_narrow(),
         "isGrey": looks.is_grey,
+        "follows": _follows(trace),
         "isAll": levels.is_all(),
         "parts": {
             "unfolds": trace.writes and chosen.unfolds and not covered,
