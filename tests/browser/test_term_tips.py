@@ -61,8 +61,10 @@ def test_a_term_leads_to_the_lesson_that_explains_it_and_back(page: Page, server
     expect(way).to_be_hidden()
     one.click()
     expect(way).to_be_visible()
-    # What it means stands below the way.
-    assert one.evaluate("(one) => parseFloat(getComputedStyle(one, '::after').paddingTop)") > 25
+    # What it means stands above the way.
+    content = "(way) => ['::before', '::after'].map((name) => getComputedStyle(way, name).content)"
+    means, leads = way.evaluate(content)
+    assert "Lesson" in leads and "Lesson" not in means and len(means) > 20
     page.mouse.move(5, 700)
     expect(way).to_be_visible()
     page.keyboard.press("Tab")

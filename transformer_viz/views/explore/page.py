@@ -72,7 +72,7 @@ def show() -> None:
     if link.is_bare():
         focus.set_step(trace.n_given)
         # Another page may have been first, and its head is that of all pages.
-        if chosen.unfolds and "head" not in st.session_state and (place := graded_head(shown)) is not None:
+        if "head" not in st.session_state and (place := graded_head(shown)) is not None:
             focus.go_to_head("cross", *place)
         first_question.begin()
     at = focus.start(shown, model)
