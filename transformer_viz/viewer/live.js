@@ -113,7 +113,7 @@ class LivePage extends Page {
     part("text").value = data.live.source;
     this.readState();
     if (JSON.stringify(this.state()) === JSON.stringify({ text: data.live.source })) this.showChanges();
-    else this.ask(this.viewer.state.step);
+    else this.ask(this.stepOfAddress());
   }
 
   listenToTyping() {
@@ -273,8 +273,13 @@ class LivePage extends Page {
     const before = JSON.stringify(this.state());
     this.readState();
     if (before === JSON.stringify(this.state())) return this.showChanges();
+    this.ask(this.stepOfAddress());
+  }
+
+  // Of the text that the address names, which may have more steps than the run that is shown.
+  stepOfAddress() {
     const step = new URLSearchParams(location.hash.slice(1)).get("step") ?? "";
-    this.ask(/^\d{1,4}$/.test(step) ? Number(step) - 1 : null);
+    return /^\d{1,4}$/.test(step) ? Number(step) - 1 : null;
   }
 
   heard(why) {
