@@ -51,9 +51,9 @@ def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
         shutil.copytree(docs, folder / "docs", dirs_exist_ok=True)
     templates = Environment(loader=FileSystemLoader(DOCS / "static"), autoescape=True, undefined=StrictUndefined)
     about = {"models": MODELS, "lessons": read_lessons()[0], "has_docs": docs is not None}
-    about |= {"demonstrations": DEMONSTRATIONS, "address": address, "version": tv.__version__, "plotly": plotly_js.path().name}
+    of_site = {"demonstrations": DEMONSTRATIONS, "address": address, "version": tv.__version__, "plotly": plotly_js.path().name}
     for name in ("index.html", "demonstrations.html"):
-        (folder / name).write_text(templates.get_template(name).render(about), encoding="utf-8")
+        (folder / name).write_text(templates.get_template(name).render(**about, **of_site), encoding="utf-8")
     # What a static Space of Hugging Face reads. GitHub's own page builder, which would leave files out, is not wanted.
     shutil.copy(DOCS / "static" / "space.md", folder / "README.md")
     (folder / ".nojekyll").touch()
@@ -70,4 +70,4 @@ def _of_site(page: str, name: str, address: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(Path, sys.argv[2:3]), *sys.argv[3:4])
+    main(Path(sys.argv[1]), Path(sys.argv[2]), "".join(sys.argv[3:4]))
