@@ -103,7 +103,7 @@ def popovers(page: Page, seen: set[str]) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wrong_with_what_opens_beside_the_steps(page: Page, server: str, scheme: str) -> None:
+def test_nothing_is_wrong_with_what_opens_beside_the_steps(page: Page, server: str, scheme: Any) -> None:
     """The card to share, each choice of lines, the examples and the settings, on the first screen as a window has it."""
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 1280, "height": 720})

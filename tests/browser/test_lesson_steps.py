@@ -1,4 +1,4 @@
-"""Each step of each lesson as its link opens it, in both languages: something to look at, a card beside it, and whole buttons."""
+"""Each step of each lesson as its link opens it: something to look at, a card beside it, and whole buttons."""
 
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,14 @@ SIZES = {1280: 720, 820: 900, 390: 844}
 _LOOK = """(target) => {
   const card = document.querySelector('.st-key-lesson-card'), over = card.getBoundingClientRect();
   const shown = (one) => one.checkVisibility() && one.getBoundingClientRect().width > 40;
-  const pictures = [...document.querySelectorAll('.stMain :is(.main-svg, table, canvas, textarea, .drawing svg, .player, form)')];
+  const pictures = [...document.querySelectorAll('.stMain :is(.main-svg, table, canvas, textarea, .player, form)')];
   const buttons = [...card.querySelectorAll('button')].filter(shown);
   const cut = (one) => {
     const { left, right } = one.getBoundingClientRect();
-    return left < -1 || right > innerWidth + 1 || left < over.left - 1 || right > over.right + 1 || one.scrollWidth > one.clientWidth + 2;
+    const isWithin = left >= Math.max(0, over.left) - 1 && right <= Math.min(innerWidth, over.right) + 1;
+    return !isWithin || one.scrollWidth > one.clientWidth + 2;
   };
-  // What is asked about: the covered row, or else what the step points at, as far as it is in the window.
+  // The covered row that is asked about, or else what the step points at, as far as it is in the window.
   const asked = [...document.querySelectorAll('.asked-row:not(.aside)')].find(shown);
   const lit = asked ?? (target && [...document.querySelectorAll(target)].find(shown));
   const box = lit?.getBoundingClientRect();
