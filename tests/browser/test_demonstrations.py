@@ -26,6 +26,8 @@ def test_each_link_opens_what_it_says(browser: Browser, tmp_path: Path) -> None:
         expect(page.locator("[data-part=model]")).to_contain_text(one.model)
         expect(page.get_by_role("button", name="Share")).to_be_visible()
         assert one.model in page.title()
+        # Copied, the link opens the same.
+        page.wait_for_function("(step) => new URLSearchParams(location.hash.slice(1)).get('step') === step", arg=str(one.step))
         page.get_by_role("link", name="Transformer Viz").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("See a Transformer think")
     page.context.close()
