@@ -75,7 +75,7 @@ docs: $(VENV)/.app-installed build/docs-tools/.installed ## build the documentat
 	PYTHONPATH=build/docs-tools NO_MKDOCS_2_WARNING=1 "$(BIN)/python" -m mkdocs build --strict
 
 site: docs ## write the whole site into build/site: front page, models that run in the browser, documents
-	"$(BIN)/python" -m docs.static_site build/site build/docs
+	"$(BIN)/python" -m docs.static_site build/site build/docs $(ADDRESS)
 
 build/docs-tools/.installed: $(VENV)/.app-installed docs/requirements.txt
 	@"$(BIN)/python" $(PIP) --target build/docs-tools --upgrade -r docs/requirements.txt

@@ -95,6 +95,17 @@ _WATCH = """() => {
   look();
 }"""
 """Keeps what each frame shows that differs from the one before it."""
+_TYPE_AND_LEAVE = """(box, draft) => {
+  box.focus();
+  box.value = draft;
+  box.dispatchEvent(new InputEvent('input'));
+  box.blur();
+}"""
+_FOLLOWS = "(box) => box.parentElement.matches('.follows')"
+_WHEN_FOLLOWED = """(box) => new Promise((followed) => {
+  const look = () => (box.parentElement.matches('.waits') ? requestAnimationFrame(look) : followed());
+  look();
+})"""
 _REST = """() => !(window.__asked > window.__heard)
   && document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && document.querySelector('.st-key-picture .viewer [data-part=focus]')?.data !== undefined"""
@@ -168,7 +179,7 @@ class Bursts:
         done: list[str] = []
         self.wanted = [self.want]
         for _ in range(self.dice.randint(2, 8)):
-            presses = self._presses(is_reading=any(word.startswith("text") for word in done))
+            presses = self._presses(is_reading=any(word.startswith(("text", "follow")) for word in done))
             name = self.dice.choice([name for name in presses if not self.only or name in self.only])
             if name == "switch" and any(word.startswith("tab") for word in done):
                 # Streamlit forgets a box of its own whose answer is under way where another page is opened.
@@ -196,7 +207,8 @@ class Bursts:
     def _presses(self, *, is_reading: bool) -> dict[str, Callable[[], str]]:
         others = {
             **{"kind": self._kind, "layer": self._layer, "head": self._head, "tile": self._tile, "lines": self._lines},
-            **{"measure": self._measure, "tab": self._tab, "text": self._text, "draft": self._draft, "switch": self._switch},
+            **{"measure": self._measure, "tab": self._tab, "text": self._text, "follow": self._follow},
+            **{"draft": self._draft, "switch": self._switch},
         }
         # What is pressed of a run while another text is read is of the run before.
         of_run = {"key": self._key, "token": self._token, "source": self._source, "cell": self._cell, "play": self._play}
@@ -250,11 +262,14 @@ class Bursts:
         self.want = replace(self.want, tab=tab)
         return tab
 
-    def _text(self) -> str:
+    def _text(self, *, is_entered: bool = True) -> str:
         text, before = self.dice.choice(TEXTS), self.want
         box = self.page.get_by_label("Source text")
         box.fill(text)
-        box.press("Enter")
+        if is_entered or not box.evaluate(_FOLLOWS):
+            box.press("Enter")
+        else:
+            box.evaluate(_WHEN_FOLLOWED)
         self.page.evaluate("() => document.activeElement?.blur()")
         self.want = replace(before, draft=None)
         if text != before.text:
@@ -264,10 +279,13 @@ class Bursts:
             self.want = replace(self.want, text=text, step=step, pin=pin if kind == before.kind else ())
         return text
 
+    def _follow(self) -> str:
+        return self._text(is_entered=False)
+
     def _draft(self) -> str:
         draft = "".join(self.dice.choice("xyz") for _ in range(5))
-        self.page.get_by_label("Source text").fill(draft)
-        self.page.evaluate("() => document.activeElement?.blur()")
+        # In one turn, before what is typed is followed.
+        self.page.get_by_label("Source text").evaluate(_TYPE_AND_LEAVE, draft)
         self.want = replace(self.want, draft=draft)
         return draft
 

@@ -103,6 +103,31 @@ def popovers(page: Page, seen: set[str]) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wrong_with_what_opens_beside_the_steps(page: Page, server: str, scheme: Any) -> None:
+    """The card to share, each choice of lines, the examples and the settings, on the first screen as a window has it."""
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{server}/?text=abc&step=4")
+    wait_until_drawn(page)
+    for lines in ("step", "all", "none"):
+        page.get_by_role("combobox", name="Lines").select_option(lines)
+        at_rest(page)
+        assert not [*faults(page)], lines
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_role("dialog", name="Share")).to_be_visible()
+    assert not [*faults(page, "dialog.share")]
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Share")).to_be_hidden()
+    for name in ("Examples", "Settings"):
+        page.get_by_role("button", name=name).click()
+        page.locator(POPOVER).wait_for()
+        at_rest(page)
+        assert not [*faults(page, POPOVER)], name
+        page.keyboard.press("Escape")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wrong_with_an_exported_page(open_page: Callable[..., Page], trace: tv.Trace, scheme: str) -> None:
     for width in (WIDE, PHONE):
         page = open_page(tv.export.html(trace, step=1), width=width, height=TALL, scheme=scheme)

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.charts import (
     FOCUS,
-    PICTURE,
     TEXTS,
     at_rest,
     choose,
@@ -71,8 +70,10 @@ def test_type_step_choose_pin_and_share(page: Page, another: Page, server: str, 
     open_app(page, server)
     enter(page, "Mississippi 2026!")
     trace = tv.decode(checkpoint, "Mississippi 2026!")
-    expect_output(page, [*"!6202␣ippississiM", "<end>"])
+    # It begins at its first step.
     page.keyboard.press("Escape")
+    page.keyboard.press("End")
+    expect_output(page, [*"!6202␣ippississiM", "<end>"])
     page.locator("[data-part=output] button").nth(7).click()
     expect_sentence(page, "Step 8 of 18")
     click_tile(page, small("decoder"), 1, 2)
@@ -90,7 +91,8 @@ def test_type_step_choose_pin_and_share(page: Page, another: Page, server: str, 
         wait_for_head(each, "decoder", 1, 2)
         wait_for_step(each, 7)
         wait_for_weights(each, so_far, 1e-5)
-        expect_output(each, [*"!6202␣ippississiM", "<end>"])
+        # Where it was typed it unfolds; the link shows all.
+        expect_output(each, [*"!6202␣ip", *[""] * 10] if each is page else [*"!6202␣ippississiM", "<end>"])
         expect_sentence(each, "layer 2 head 3")
         expect(each.locator(".said-of-pin")).to_contain_text(re.compile(rf"Pinned: row {row}, key {key}: .*\d"))
     assert sorted(link_of(another).partition("?")[2].split("&")) == sorted(link.partition("?")[2].split("&"))
@@ -171,12 +173,36 @@ def test_what_is_typed_shows_literally(page: Page, server: str) -> None:
         assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
 
 
+def test_what_is_typed_is_followed_and_what_is_left_half_typed_stays_so(page: Page, server: str) -> None:
+    open_app(page, server, "?text=ab")
+    box, source = page.get_by_label("Source text"), page.locator("[data-part=source] .token")
+    box.press("End")
+    page.keyboard.type("ba")
+    expect(source).to_have_text(["<start>", *"abba", "<end>"])
+    wait_for_link(page, text="abba")
+    expect(box).to_be_focused()
+    page.keyboard.type("b")
+    expect(source).to_have_text(["<start>", *"abbab", "<end>"])
+    expect(box).to_have_value("abbab")
+    box.evaluate("""(box) => {
+      box.value = 'other';
+      box.dispatchEvent(new InputEvent('input'));
+      box.blur();
+    }""")
+    page.keyboard.press("ArrowRight")
+    wait_for_step(page, 1)
+    at_rest(page)
+    expect(source).to_have_text(["<start>", *"abbab", "<end>"])
+    expect(box).to_have_value("other")
+
+
 @pytest.mark.slow
 def test_the_first_screen_shows_a_decoded_word_and_its_candidates(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)
     expect_output(page, [*"sihtesrever", "<end>"])
     expect_sentence(page, "the model writes r")
-    candidates = tv.decode(checkpoint, "reversethis").steps[10].candidates[:6]
+    # What has less than a thousandth says nothing.
+    candidates = [each for each in tv.decode(checkpoint, "reversethis").steps[10].candidates[:6] if each[1] >= 1e-3]
     bars = page.evaluate(f"document.querySelector('{FOCUS}').data.find(t => t.type === 'bar').customdata.map(c => c[0])")
     assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in candidates]
 
@@ -262,6 +288,9 @@ def test_two_people_do_not_meet(page: Page, another: Page, server: str) -> None:
     open_app(another, server)
     enter(page, "mine only")
     enter(another, "yours")
+    for each in (page, another):
+        each.keyboard.press("Escape")
+        each.keyboard.press("End")
     expect_output(page, [*"ylno␣enim", "<end>"])
     expect_output(another, [*"sruoy", "<end>"])
 
@@ -281,7 +310,7 @@ def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> No
 def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page, server: str) -> None:
     open_app(page, server, "")
     assert step_of(page) == 0
-    expect(page.get_by_text("It was never told how")).to_be_visible()
+    expect(page.get_by_text("nobody told it how")).to_be_visible()
     expect_sentence(page, "Step 1 of 12")
     play = page.get_by_role("button", name="Play")
     size = play.bounding_box()
@@ -295,29 +324,60 @@ def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page,
     expect(page).to_have_url(re.compile(r"[?&]step=11\b"))
 
 
+LONG = "ich weiß, dass die alte Frau gestern das Buch gelesen hat"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("size", "text", "step"), [((1280, 720), "reversethis", 6), slow((1440, 900), "incomprehensibility", 19)]
+    ("size", "query"),
+    [
+        ((1280, 720), "text=reversethis&step=6"),
+        slow((1280, 720), f"checkpoint=german&text={LONG}&step=10&lines=all"),
+        slow((1440, 900), "text=incomprehensibility&step=19"),
+    ],
 )
-def test_a_projector_has_the_whole_map_and_its_controls_on_one_screen(
-    page: Page, server: str, size: tuple[int, int], text: str, step: int
+def test_a_projector_has_one_row_and_the_stage_on_one_screen(
+    page: Page, server: str, size: tuple[int, int], query: str
 ) -> None:
-    """At the step with the longest sentence."""
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.goto(f"{server}/?text={text}&projector=true&step={step}")
-    wait_for_step(page, step - 1)
+    page.goto(f"{server}/?{query}&projector=true")
+    wait_until_drawn(page)
     at_rest(page)
-    box = page.locator(FOCUS).bounding_box()
     drawn = page.evaluate(TEXTS, [FOCUS, "([xy]|x2)(tick|title)"])
-    assert box is not None and len(drawn) == 2 * len(text) + 3 + 3 + 3
+    box: Any = page.locator(FOCUS).bounding_box()
     assert page.evaluate("scrollY") == 0
     assert box["y"] + max(top + height for _, top, _, height in (text["box"] for text in drawn)) < size[1]
-    expect(page.get_by_role("slider", name="Step")).to_be_in_viewport(ratio=1)
-    # One row chooses the kind, and stands above the map.
-    kinds: list[Any] = [one.bounding_box() for one in page.locator(f"{PICTURE} [data-box=kind] button").all()]
-    assert len({one["y"] for one in kinds}) == 1 and kinds[0]["y"] + kinds[0]["height"] <= box["y"]
-    read = page.locator("[data-part=sentence], .token")
-    sizes = read.evaluate_all("(all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize))")
-    assert min(sizes) >= 17, "for the last row of a room"
-    buttons = page.locator(".controls button:visible, .st-key-bar button:visible, .kinds button")
-    assert min(buttons.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().height)")) >= 36
+    brief = page.locator("[data-part=brief]")
+    expect(brief).to_contain_text("It looks at")
+    expect(brief).to_have_css("font-size", "28px")
+    row: list[Any] = [page.get_by_role("button", name=name, exact=True).bounding_box() for name in ("Step back", "Step on")]
+    said: Any = brief.bounding_box()
+    assert all(one["y"] < said["y"] + said["height"] / 2 < one["y"] + one["height"] for one in row)
+    # Nothing else can be pressed but tokens and what is below the map.
+    buttons = page.locator("button:visible:not(.token, .kinds *, .numbers-switch), select:visible")
+    above = (
+        "(all, y) => all.filter((one) => one.getBoundingClientRect().bottom > 0 && one.getBoundingClientRect().top < y).length"
+    )
+    assert buttons.evaluate_all(above, box["y"]) == 2
+    assert page.locator(".lines path").count() > 0
+    read = page.locator(".token:visible")
+    assert min(read.evaluate_all("(all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize))")) >= 17, (
+        "for the last row"
+    )
+    # The settings come down for the pointer, and for the keyboard.
+    settings = page.get_by_role("button", name="Settings")
+    expect(settings).not_to_be_in_viewport()
+    page.mouse.move(size[0] / 2, 2)
+    expect(settings).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.slow
+def test_a_clicker_steps_and_does_no_harm(page: Page, server: str) -> None:
+    page.goto(f"{server}/?text=hello&projector=true&step=2")
+    wait_for_step(page, 1)
+    page.evaluate("window.isSame = true")
+    for key, step in {"PageDown": 2, "PageUp": 1, ".": 1, "F5": 1, "b": 1}.items():
+        page.keyboard.press(key)
+        wait_for_step(page, step)
+    assert page.evaluate("window.isSame")
+    assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0

@@ -31,7 +31,7 @@ def test_each_term_is_met_once_and_told_by_mouse_and_by_key(page: Page, server: 
     page.goto(server)
     wait_until_drawn(page)
     at_rest(page)
-    met = page.locator("dfn").all_inner_texts()
+    met = page.locator("dfn:visible").all_inner_texts()
     assert sorted(met) == sorted(["layer", "head", "looks", "token", "row", "column", "right token", "cross-attention"])
     for word, name in (("head", "head"), ("row", "query"), ("cross-attention", "cross-attention")):
         one = term(page, word)
@@ -54,15 +54,17 @@ def test_a_term_leads_to_the_lesson_that_explains_it_and_back(page: Page, server
     page.goto(f"{server}/?text=hello&step=2")
     wait_for_step(page, 1)
     one = term(page, "looks")
-    said = page.get_by_role("slider").get_attribute("aria-valuetext")
+    said = page.locator("[data-part=slider]").get_attribute("aria-valuetext")
     assert said and "Lesson" not in said
     way = one.get_by_role("link", include_hidden=True)
     one.hover()
     expect(way).to_be_hidden()
     one.click()
     expect(way).to_be_visible()
-    # What it means stands below the way.
-    assert one.evaluate("(one) => parseFloat(getComputedStyle(one, '::after').paddingTop)") > 25
+    # What it means stands above the way.
+    content = "(way) => ['::before', '::after'].map((name) => getComputedStyle(way, name).content)"
+    means, leads = way.evaluate(content)
+    assert "Lesson" in leads and "Lesson" not in means and len(means) > 20
     page.mouse.move(5, 700)
     expect(way).to_be_visible()
     page.keyboard.press("Tab")
@@ -83,7 +85,7 @@ def test_a_tap_tells_on_a_phone_and_nothing_leaves_the_window(server: str, brows
     page.goto(server)
     page.wait_for_selector(f"{FOCUS} .main-svg")
     at_rest(page)
-    for word in ("head", "cross-attention", "weight"):
+    for word in ("layer", "head", "looks"):
         term(page, word).tap()
         assert shown(term(page, word))
         assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -154,6 +154,11 @@ def test_sizes_of_twelve_letters(run: Trace) -> None:
     assert len(html(run, plotlyjs=False).encode()) < 300_000
 
 
+def test_a_page_of_thirteen_letters_has_at_most_300_kb_without_plotly() -> None:
+    trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "reversethis42")
+    assert len(html(trace, plotlyjs=False).encode()) <= 300_000
+
+
 HOSTILE = ("</script>", "<!--<script>", "</ScRiPt>", "{{data}}", "{{script}}", "\u2028", "\\u003c", "$x$", "]]>", "\ud800", '"')
 
 

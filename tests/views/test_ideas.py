@@ -1,9 +1,11 @@
 """The texts below the first question: their pictures are what their models do, and a press shows them."""
 
+import gc
+
 import pytest
 
 import transformer_viz as tv
-from tests.views.viewer import enter, text, viewer, way
+from tests.views.viewer import enter, follow, text, viewer, way
 from transformer_viz.views.components.ideas import IDEAS, Idea
 
 
@@ -15,10 +17,7 @@ def test_the_picture_is_what_the_model_does(idea: Idea) -> None:
 
 
 def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start) -> None:
-    at = start(text="ab")
-    # As if this newcomer had been asked the first question.
-    at.session_state["own_text_is_new"] = True
-    way(at, "idea reverse")
+    at = way(start(text="ab"), "idea reverse")
     shown, idea = viewer(at), IDEAS[0]
     assert text(at) == idea.text and at.session_state["checkpoint"] == idea.model
     assert shown["start"]["step"] == 0 and shown["parts"]["unfolds"] and shown["parts"]["plays"]
@@ -29,10 +28,36 @@ def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start) -> 
         assert text(way(at, name)) == "other"
 
 
-@pytest.mark.parametrize("is_new", [True, False])
-def test_with_all_controls_and_for_who_was_here_before_a_text_opens_as_it_ends(start, is_new: bool) -> None:
-    at = start(all_controls=str(is_new).lower())
-    if is_new:
-        at.session_state["own_text_is_new"] = True
-    shown = viewer(enter(at, "hello"))
+def test_with_all_controls_a_text_opens_as_it_ends(start) -> None:
+    shown = viewer(enter(start(all_controls="true"), "hello"))
     assert shown["start"]["step"] > 0 and not shown["parts"]["plays"] and not shown["parts"]["unfolds"]
+
+
+def test_a_text_of_ones_own_begins_for_whoever_came_by_a_link_and_the_link_itself_keeps_its_step(start) -> None:
+    at = start(text="ab", step="2")
+    opened = viewer(at)
+    assert opened["start"]["step"] == 1 and not opened["parts"]["unfolds"] and not opened["parts"]["plays"]
+    typed = viewer(enter(at, "hello"))
+    assert typed["start"]["step"] == 0 and typed["parts"]["unfolds"] and typed["parts"]["plays"]
+
+
+def test_in_a_lesson_a_text_opens_where_the_lesson_says(start) -> None:
+    shown = viewer(enter(start(lesson="map.3"), "planet"))
+    assert not shown["parts"]["plays"] and not shown["parts"]["unfolds"]
+
+
+def test_while_one_types_nothing_plays_until_enter(start) -> None:
+    at = start(text="ab")
+    assert viewer(at)["follows"]
+    shown = viewer(follow(at, "hel"))
+    assert shown["start"]["step"] == 0 and shown["parts"]["unfolds"] and not shown["parts"]["plays"]
+    assert viewer(enter(follow(at, "hello"), "hello"))["parts"]["plays"]
+
+
+def test_with_many_visitors_and_in_a_lesson_a_text_waits_for_enter(start) -> None:
+    assert not viewer(start(lesson="map.1"))["follows"]
+    visits = [start(text="ab") for _ in range(9)]
+    assert not viewer(visits[-1])["follows"]
+    visits.clear()
+    gc.collect()
+    assert viewer(start(text="ab"))["follows"]

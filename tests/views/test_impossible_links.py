@@ -110,3 +110,9 @@ def test_a_page_that_there_is_not_is_said_in_one_sentence_with_all_else(start):
     at = start(page="nosuch", layer="77")
     assert len(at.warning) == 1 and all(words in said(at) for words in ("page=nosuch", "Masks", "layer=77"))
     assert "page" not in link_of(at)
+
+
+@pytest.mark.parametrize("query", [{"page": "nosuch"}, {"lesson": "wrong.1"}, {"decoding": "beam 3"}], ids=str)
+def test_an_address_of_which_nothing_is_possible_opens_as_the_bare_one(start, query: dict[str, str]) -> None:
+    bare, shown = (viewer.viewer(start(**words)) for words in ({}, query))
+    assert shown["start"] == bare["start"] and shown["start"]["step"] == 0

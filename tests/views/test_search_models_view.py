@@ -14,6 +14,7 @@ from tests.views.viewer import assert_draws_again, has_viewer
 from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.model_options import ModelOptions
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.text_display import display_text, display_token
 
 pytestmark = needs("transformers")
@@ -45,8 +46,8 @@ def test_the_words_beside_the_tree_count_what_was_written_alone(models, start):
     greedy, best = decode(model, text), decode(model, text, strategy="beam", beam_size=5)
     by_greedy, by_beam = (sum(step.log_probability for step in run.steps[run.n_given :]) for run in (greedy, best))
     words = said(start(decoding="beam", checkpoint=GPT2, text=text))
-    assert f"log p = {by_greedy:.4g}. Beam 5 finds" in words
-    assert f"log p = {by_beam:.4g}: " in words
+    assert f"log p = {rounded_words(by_greedy, 4)}. Beam 5 finds" in words
+    assert f"log p = {rounded_words(by_beam, 4)}: " in words
 
 
 def test_an_encoder_alone_is_read_whatever_decoding_the_link_says(models, start):

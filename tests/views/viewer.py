@@ -240,6 +240,11 @@ def enter(at: AppTest, words: str) -> AppTest:
     return _tell(at, TEXT_KEY, {"text": words})
 
 
+def follow(at: AppTest, words: str) -> AppTest:
+    """The page while somebody types: what stands in the box, without Enter."""
+    return _tell(at, TEXT_KEY, {"text": words, "isEntered": False})
+
+
 def press(at: AppTest, **change: Any) -> AppTest:
     """The page after something in the picture was pressed: kind, layer, head, step, pin, lines, measure; numbers from 0."""
     sent = viewer(at)

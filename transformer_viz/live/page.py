@@ -60,6 +60,7 @@ def live_html(
     data["focus"] = focus_of(trace, view(trace))
     for kind, shown in data["kinds"].items():
         shown["tiles"] = page_templates.tile_template(trace, kind, large=large)
+    data["about"] = f"{checkpoint.name} {checkpoint.task.about}; nobody told it how."
     data["live"] = {
         "model": model,
         "source": trace.source,

@@ -16,11 +16,13 @@ import { Viewer } from "./viewer.js";
 
 const OF_RUN = ["step", "pin"];
 const MOST_KEPT = 6;
+/** How long typing rests before what is typed is followed. */
+const TYPED_MS = 250;
 const MOST_AWAITED_MS = 1000;
 
 const typed = new Master();
 const shown = new Master(OF_RUN);
-const tellTyped = new Report(() => ({ text: typed.state.text, n: typed.n }));
+const tellTyped = new Report(() => ({ text: typed.state.text, isEntered: Boolean(typed.state.isEntered), n: typed.n }));
 const tellShown = new Report(() => shown.told());
 
 // ---- the text
@@ -56,10 +58,14 @@ class TextBox {
     const note = Object.assign(document.createElement("span"), { className: "note", textContent: isLong ? "Ctrl ⏎" : "⏎" });
     note.setAttribute("aria-hidden", "true");
     field.placeholder = isLong ? "Type, then press Ctrl and Enter" : "Type, then press Enter";
-    field.addEventListener("input", () => {
+    field.addEventListener("input", (event) => {
       draft = field.value;
       this.show();
+      clearTimeout(this.rests);
+      if (this.follows && !event.isComposing) this.rests = setTimeout(() => this.follow(), TYPED_MS);
     });
+    // What is half typed stays so where somebody turns to something else.
+    field.addEventListener("blur", () => clearTimeout(this.rests));
     field.addEventListener("keydown", (event) => this.key(event));
     root.replaceChildren(field, note);
   }
@@ -69,6 +75,16 @@ class TextBox {
     if (this.field.value !== text) this.field.value = text;
     this.field.maxLength = textData.most;
     this.root.classList.toggle("waits", draft !== null && draft !== typed.state.text);
+    this.root.classList.toggle("follows", this.follows);
+  }
+
+  // Whether what is typed is shown without Enter: the server says so of the run that it has shown last.
+  get follows() {
+    return !this.isLong && Boolean(picture_?.latest?.follows);
+  }
+
+  follow() {
+    if (draft !== null && draft.trim() && draft !== typed.state.text) this.send({ text: draft, isEntered: false });
   }
 
   key(event) {
@@ -76,11 +92,17 @@ class TextBox {
     if (event.key === "Escape") this.field.blur();
     if (event.key !== "Enter" || event.isComposing || (this.isLong && !event.ctrlKey && !event.metaKey)) return;
     event.preventDefault();
+    this.send({ text: this.field.value, isEntered: true });
+  }
+
+  send(words) {
+    clearTimeout(this.rests);
     draft = null;
     // What was pressed of the run before belongs to it: the server hears of it first, and the address forgets it.
     tellShown.now();
-    if (this.field.value !== typed.state.text) {
-      typed.press({ text: this.field.value });
+    // What has been followed already is entered all the same.
+    if (words.text !== typed.state.text || (words.isEntered && typed.state.isEntered === false)) {
+      typed.press(words);
       // Until the answer is there, the picture is of another text.
       if (picture_) picture_.root.ariaBusy = "true";
     }
@@ -100,6 +122,8 @@ function keepText() {
 
 /** @type {any} */
 let picture_ = null;
+/** @type {string | null} The run that has played by itself, which it does once, also where one comes back to its page. */
+let hasPlayed = null;
 
 export function picture({ parentElement, data, setStateValue }) {
   const root = parentElement.querySelector(".pair, .masked, .heads, .viewer");
@@ -180,8 +204,8 @@ class Picture {
 
   // The first text of one's own plays by itself, unless somebody is quicker.
   begin({ run, parts }) {
-    if (!parts.plays || this.hasPlayed === run) return;
-    this.hasPlayed = run;
+    if (!parts.plays || hasPlayed === run) return;
+    hasPlayed = run;
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.viewer.play?.();
   }
 

@@ -36,10 +36,8 @@ export class Lines {
     this.box.hidden = !linked?.lines;
     this.isAligned = Boolean(linked?.aligner);
     this.first.textContent = linked?.first;
-    for (const [name, isIt] of [["prompt", true], ["given", true], ["special", false]]) {
-      this.first.classList.toggle(name, Boolean(linked?.isPrompt) === isIt);
-    }
-    this.first.classList.toggle("read", linked?.kind === "decoder" && linked.read[0] === null);
+    // A prompt's first token stands there already.
+    this.first.classList.toggle("read", linked?.kind === "decoder" && linked.read[0] === null && !linked.isPrompt);
     // What was chosen here is further than what Python heard of it.
     if (linked && this.heard !== linked.lines) this.choose((this.heard = linked.lines));
     else this.arrange();
@@ -50,7 +48,8 @@ export class Lines {
   get shown() {
     if (!this.chosen || this.chosen === "none") return "none";
     if (this.chosen !== "auto") return this.chosen;
-    const isStage = this.root.classList.contains("staged") && window.innerWidth >= STAGE_PX;
+    // On a phone the stage of words stands upright.
+    const isStage = this.root.classList.contains("staged") && (window.innerWidth >= STAGE_PX || this.gap === Infinity);
     if (!isStage && (window.innerWidth < ROOM_PX.width || window.innerHeight < ROOM_PX.height)) return "none";
     return this.isAligned || (isStage && this.hasEnded) ? "all" : "step";
   }
@@ -89,7 +88,7 @@ export class Lines {
   // The upper edge of what is between the strips; nothing where they stand beside each other.
   get gap() {
     const source = this.root.querySelector('[data-part="source"]');
-    return getComputedStyle(source).flexDirection === "column" ? Infinity : source.getBoundingClientRect().bottom;
+    return isUpright(source) ? Infinity : source.getBoundingClientRect().bottom;
   }
 
   // A line has an element of its own for as long as there are as many, so that it can move. Those of many rows are thin.
@@ -108,6 +107,9 @@ export class Lines {
     });
   }
 }
+
+/** Whether a strip goes down, as those of words do on a phone. @param {Element} strip */
+export const isUpright = (strip) => getComputedStyle(strip).flexDirection === "column";
 
 /**
  * The strong looks of all rows so far: each key that has a good share of its row.
@@ -137,12 +139,16 @@ export function withCrossings(links) {
   }));
 }
 
-// From token to token, or in a bow between two of the same strip; `gap` is the upper edge of what is between the strips. Where
-// the strips stand beside each other, as on a phone, from side to side.
+// From token to token, or in a bow between two of the same strip; `gap` is the upper edge of what is between the strips, and
+// infinite where they stand beside each other: then from side to side.
 export function pathBetween(from, to, origin, gap) {
   if (gap === Infinity) {
     const [x1, x2] = [from.left - origin.left, to.right - origin.left], middle = (x1 + x2) / 2;
     const [y1, y2] = [from, to].map((box) => box.top + box.height / 2 - origin.top);
+    if (from.left < to.right && to.left < from.right) {
+      const side = Math.max(from.right, to.right) - origin.left, turn = side + Math.min(32, 12 + Math.abs(y2 - y1) / 6);
+      return `M${from.right - origin.left} ${y1}C${turn} ${y1} ${turn} ${y2} ${to.right - origin.left} ${y2}`;
+    }
     return `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
   }
   const isWithin = Math.abs(from.top - to.top) < from.height, isAbove = from.top >= gap;

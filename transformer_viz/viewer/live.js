@@ -113,7 +113,7 @@ class LivePage extends Page {
     part("text").value = data.live.source;
     this.readState();
     if (JSON.stringify(this.state()) === JSON.stringify({ text: data.live.source })) this.showChanges();
-    else this.ask(this.viewer.state.step);
+    else this.ask(this.stepOfAddress());
   }
 
   listenToTyping() {
@@ -170,14 +170,18 @@ class LivePage extends Page {
     part("how").querySelector(".how").classList.toggle("draws", this.state().strategy === "sample");
     this.engine.cancel(this.asked);
     const answer = this.engine.decode(part("text").value, this.options()), asked = (this.asked = this.engine.last);
-    clearTimeout(this.timers.settled);
-    this.timers.settled = setTimeout(() => this.writeAddress(), SETTLED_MS);
+    this.settle();
     try {
       const trace = await answer;
       if (trace && asked === this.asked) this.showRun(trace, step);
     } catch (error) {
       if (asked === this.asked) this.tell(error.message);
     }
+  }
+
+  settle() {
+    clearTimeout(this.timers.settled);
+    this.timers.settled = setTimeout(() => this.writeAddress(), SETTLED_MS);
   }
 
   showRun(trace, step) {
@@ -189,6 +193,8 @@ class LivePage extends Page {
     const n = trace.output_tokens.length, last = n - (trace.finished === "end" ? 2 : 1);
     this.take({ ...shownRun(this.example, this.trace), run: `live ${this.shown}` }, { step: step ?? last });
     this.showChanges();
+    // The step is another one than when it was asked for.
+    this.settle();
   }
 
   tell(words) {
@@ -273,8 +279,13 @@ class LivePage extends Page {
     const before = JSON.stringify(this.state());
     this.readState();
     if (before === JSON.stringify(this.state())) return this.showChanges();
+    this.ask(this.stepOfAddress());
+  }
+
+  // Of the text that the address names, which may have more steps than the run that is shown.
+  stepOfAddress() {
     const step = new URLSearchParams(location.hash.slice(1)).get("step") ?? "";
-    this.ask(/^\d{1,4}$/.test(step) ? Number(step) - 1 : null);
+    return /^\d{1,4}$/.test(step) ? Number(step) - 1 : null;
   }
 
   heard(why) {

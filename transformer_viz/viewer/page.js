@@ -24,7 +24,9 @@ export class Page {
   // The run that is shown.
   take(run, start) {
     this.run = run;
-    document.title = part("title").textContent = run.title;
+    part("title").textContent = run.title;
+    document.title = [run.title, run.made[0]].filter(Boolean).join(" · ");
+    part("model").textContent = run.about ?? run.made[0] ?? "";
     part("made").textContent = [run.title, ...run.made, `Transformer Viz ${run.version}`].join(" · ");
     part("best").textContent = run.best ?? "";
     part("best").hidden = !run.best;

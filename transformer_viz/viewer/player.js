@@ -9,6 +9,8 @@ export const REST_MS = 400;
 const PLAY_MS = 700;
 /** Tokens of a strip that stands in one line above or below the other. */
 const MOST_ON_STAGE = 32;
+/** Of a letter; an accent and a sign for a space are signs too. */
+const MOST_OF_LETTER = 2;
 
 export class Player {
   constructor(root, signal = undefined) {
@@ -16,6 +18,7 @@ export class Player {
     this.step = 0;
     this.run = null;
     this.timers = {};
+    this.begins = /** @type {HTMLElement | null} */ (null);
     this.button("first", () => this.stepTo(0));
     this.button("back", () => this.stepTo(this.step - 1));
     this.button("play", () => (this.timers.play ? this.pause() : this.play()));
@@ -76,6 +79,7 @@ export class Player {
   // A prompt's first token stands before what was written.
   begin(token) {
     this.begins?.remove();
+    this.begins = null;
     if (!token) return;
     const looks = { className: "token given first-read prompt", textContent: token.text, title: token.title };
     this.begins = Object.assign(document.createElement("span"), looks);
@@ -88,6 +92,7 @@ export class Player {
     for (const [name, isIt] of Object.entries(has)) strips.classList.toggle(name, isIt);
     const isFew = [source, output].every(({ length }) => length > 0 && length <= MOST_ON_STAGE);
     this.root.classList.toggle("staged", Boolean(isStage && isFew));
+    this.root.classList.toggle("of-words", source.some(({ text, class: looks }) => looks !== "special" && [...text].length > MOST_OF_LETTER));
     strips.classList.toggle("of-prompt", strips.querySelector(".first-read.prompt") !== null);
   }
 
@@ -177,11 +182,16 @@ export class Player {
     if (pinned.hasChildNodes()) this.part("sentence").append(pinned);
   }
 
+  // The keys of what somebody holds who speaks to a room. It also begins a show, which would load the page again.
+  get #clicker() {
+    return this.data.large ? { PageUp: this.step - 1, PageDown: this.step + 1, F5: this.step } : {};
+  }
+
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !this.root.isConnected) return;
     if (isTyping(event) || this.pointing?.key(event)) return;
     const last = this.data.sentences.length - 1;
-    const steps = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last };
+    const steps = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last, ...this.#clicker };
     if (event.key in steps) {
       event.preventDefault();
       this.stepTo(steps[event.key]);

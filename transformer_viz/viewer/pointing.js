@@ -315,7 +315,7 @@ export class Pointing {
 
   cellOfKey(kind, key) {
     if (this.about.strips[kind][1] === "source") return this.tokens("source")[key];
-    return this.tokens("output")[this.about.read[key]] ?? (key ? null : this.lines.first);
+    return this.tokens("output")[this.about.read[key]] ?? (key ? null : this.player.begins ?? this.lines.first);
   }
 
   // The tokens of a place, and of a candidate all that are the same.

@@ -11,16 +11,17 @@ export function pieces(sentence, terms) {
       piece.tabIndex = 0;
       const { means, lesson } = terms[text];
       piece.setAttribute("aria-description", means);
-      if (lesson) piece.append(leadsTo(lesson));
+      if (lesson) piece.append(leadsTo(lesson, means));
     }
     return piece;
   });
 }
 
 // Its words are drawn by the style, as what a term means is: the text of a sentence is what a screen reader says at each step.
-function leadsTo({ href, words }) {
+function leadsTo({ href, words }, means) {
   const link = Object.assign(document.createElement("a"), { href, target: "_self" });
   link.setAttribute("aria-label", words);
+  link.dataset.means = means;
   return link;
 }
 

@@ -16,7 +16,7 @@ from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
 from transformer_viz.views.components import decoding, mask_tokens, option_notes, viewer, ways
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.state import display_options, levels, link, switches
+from transformer_viz.views.state import display_options, levels, link, own_text, switches
 from transformer_viz.views.state.display_options import AUTO, DisplayOptions
 
 DEFAULT_CHECKPOINT = "reverse"
@@ -297,6 +297,7 @@ def _offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
 
 
 def _put(text: str) -> None:
+    own_text.chosen()
     st.session_state.text = text
     st.session_state.step = ""
 

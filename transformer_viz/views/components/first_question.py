@@ -14,7 +14,7 @@ from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.questions import Question, Spot, question
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.state import focus, lesson_place, own_text
+from transformer_viz.views.state import focus, lesson_place
 from transformer_viz.views.state.display_options import DisplayOptions
 
 _ASKS, _AT, _TOLD = "first_question", "first_question_at", "first_question_told"
@@ -37,7 +37,6 @@ def begin() -> None:
     """At a bare address."""
     if not lesson_place.done(lesson_place.FIRST_QUESTION):
         st.session_state[_ASKS] = None
-        own_text.welcome()
 
 
 def asked(trace: Trace, model: LoadedModel, chosen: DisplayOptions) -> Offer | None:

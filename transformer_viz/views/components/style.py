@@ -122,6 +122,26 @@ LARGE
 
 _LARGE = """/* All of Streamlit's letters and buttons grow with the root's; the large map still stands in the first screen. */
 html { font-size: 18px !important; }"""
+_STAGE_ALONE = """<style>
+/* What stands above a picture on a projector comes down where a pointer or the keyboard is on it, or while something of it is
+   open. */
+:is(.st-key-pages, .st-key-bar) {
+  position: fixed; z-index: 1000; left: 0; top: 0; width: 100%; margin: 0; padding: 0.4rem 2.2rem; background: var(--paper);
+  translate: 0 -110%; transition: translate 150ms;
+}
+.st-key-bar { top: 2.7rem; translate: 0 calc(-100% - 2.7rem); border-bottom: 1px solid var(--muted); }
+.st-key-bar::after {
+  content: "▾ controls" / ""; position: absolute; top: 100%; right: 2.2rem; padding: 0 0.6rem; background: var(--paper);
+  border: solid var(--muted); border-width: 0 1px 1px; border-radius: 0 0 0.4rem 0.4rem; font-size: 0.8rem; color: var(--muted);
+}
+.st-key-bar::before { content: ""; position: absolute; top: 100%; left: 0; width: 100%; height: 0.8rem; }
+.stApp:has(:is(.st-key-pages, .st-key-bar):is(:hover, :focus-within, :has([aria-expanded="true"])))
+:is(.st-key-pages, .st-key-bar) {
+  translate: none;
+}
+.stMainBlockContainer { padding-top: 1.1rem; }
+.st-key-focus-controls { display: none; }
+</style>"""
 _PRINTED_DARK = """/* Paper is white: a dark page is printed in its opposite colours, and what is red or blue stays so. */
 @media print {
   html { background: #fff; }
@@ -152,3 +172,8 @@ def apply() -> None:
     is_large = st.session_state.get("projector", st.query_params.get("projector") == "true")
     css = css.replace("LARGE", _LARGE if is_large else "")
     st.html(css.replace("PRINT", term_tips.STYLE + (_PRINTED_DARK if theme() == "dark" else "")))
+
+
+def stage_alone() -> None:
+    """On a page whose picture is for a room: what stands above it is out of sight until somebody wants it."""
+    st.html(_STAGE_ALONE)

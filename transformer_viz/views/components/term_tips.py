@@ -66,7 +66,7 @@ def meanings() -> dict[str, dict[str, Any]]:
     for word, name in _NAMES.items():
         found[word] = {"means": f"{name.capitalize()}: {TERMS[name].sentence}."}
         if (place := lesson_place.explaining(name)) is not None:
-            words = f"Lesson: {place.lesson.title}, step {place.number + 1} ›"
+            words = f"Lesson: {place.lesson.title}, card {place.number + 1} ›"
             # From every page to the first one: the address of a page has no folder below that one.
             found[word]["lesson"] = {"href": f"./?{lesson_place.KEY}={place.word}", "words": words}
     return found
@@ -76,7 +76,8 @@ def _element(style: str, text: str) -> str:
     if style == "term":
         meaning, link = meanings()[text], ""
         if lesson := meaning.get("lesson"):
-            link = f'<a href="{escape(lesson["href"])}" target="_self" aria-label="{escape(lesson["words"])}"></a>'
+            leads = f'aria-label="{escape(lesson["words"])}" data-means="{escape(meaning["means"])}"'
+            link = f'<a href="{escape(lesson["href"])}" target="_self" {leads}></a>'
         return f'<dfn tabindex="0" aria-description="{escape(meaning["means"])}">{escape(text)}{link}</dfn>'
     tag = _TAGS.get(style)
     return f"<{tag}>{escape(text)}</{tag}>" if tag else escape(text)

@@ -26,7 +26,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.viewer import modules, plotly_js
 from transformer_viz.views.cache import sent_runs
 from transformer_viz.views.components import presses, screen, style, term_tips, viewer_script
-from transformer_viz.views.state import focus, levels, link, own_text
+from transformer_viz.views.state import focus, lesson_place, levels, link, own_text, visits
 from transformer_viz.views.state.display_options import DisplayOptions
 
 OF_ADDRESS = ("text", "kind", "layer", "head", "step", "pin", "lines", "measure")
@@ -49,6 +49,8 @@ _KINDS = (
 _TILES = '<div class="mosaics" data-part="mosaics"></div>'
 _MOST_KEPT = 8
 """Ways to show a run that are kept."""
+_SOON_S = 0.3
+"""How soon a model answers whose next text is shown as it is typed."""
 _IN_PARTS_FROM = 1_500_000
 """Bytes of weights from which on a run is sent a head at a time."""
 
@@ -148,7 +150,15 @@ def _hear_text() -> None:
         return
     state.text = state[_TEXT] = told["text"]
     state[_TEXT_HEARD] = told["n"]
-    own_text.chosen()
+    own_text.chosen(is_followed=told.get("isEntered") is False)
+
+
+def _follows(trace: Trace) -> bool:
+    """Whether the next text is shown as it is typed: where the model answers soon, for few visitors, and no lesson waits for a
+    whole word."""
+    seconds = trace.made_by.get("seconds")
+    is_soon = isinstance(seconds, float) and seconds <= _SOON_S
+    return is_soon and visits.few() and lesson_place.current() is None
 
 
 # ---- the picture
@@ -188,6 +198,7 @@ def show(
     data = {
         **_told(sent, at.run, View.of_session().to_browser(), chosen),
         "isGrey": looks.is_grey,
+        "follows": _follows(trace),
         "parts": {
             "unfolds": trace.writes and chosen.unfolds and not covered,
             "isBrief": trace.writes and not levels.is_all(),

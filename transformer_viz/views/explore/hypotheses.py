@@ -12,7 +12,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.correctness import hypothesis_answer
-from transformer_viz.numbers_in_words import times_words
+from transformer_viz.numbers_in_words import rounded_words, times_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
@@ -95,10 +95,10 @@ def comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     parted = compare(greedy, trace).parted
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (greedy, trace)]
     if parted is None:
-        return f"Greedy decoding and beam {size} both write {texts[0]}, log p = {best.total:.4g}."
+        return f"Greedy decoding and beam {size} both write {texts[0]}, log p = {rounded_words(best.total, 4)}."
     gain = best.total - by_greedy
     more = times_words(gain) if gain > 0 else "less probable, but better by its score"
     return (
-        f"Greedy decoding writes {texts[0]}, log p = {by_greedy:.4g}. Beam {size} finds {texts[1]}, "
-        f"log p = {best.total:.4g}: {more}. They diverge at step {parted + 1}."
+        f"Greedy decoding writes {texts[0]}, log p = {rounded_words(by_greedy, 4)}. Beam {size} finds {texts[1]}, "
+        f"log p = {rounded_words(best.total, 4)}: {more}. They diverge at step {parted + 1}."
     )

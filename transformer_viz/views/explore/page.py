@@ -24,6 +24,7 @@ from transformer_viz.views.components import (
     lesson_card,
     mask_tokens,
     measured,
+    style,
 )
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
@@ -46,6 +47,8 @@ _LEAKS = (
 def show() -> None:
     """Draws the page."""
     chosen = bar.show("explore", with_models=True, with_files=True, with_decoding=True, is_own_text=True)
+    if chosen.is_large and not levels.is_all():
+        style.stage_alone()
     if chosen.is_file:
         trace_file.show()
         return
@@ -69,7 +72,7 @@ def show() -> None:
     if link.is_bare():
         focus.set_step(trace.n_given)
         # Another page may have been first, and its head is that of all pages.
-        if chosen.unfolds and "head" not in st.session_state and (place := graded_head(shown)) is not None:
+        if "head" not in st.session_state and (place := graded_head(shown)) is not None:
             focus.go_to_head("cross", *place)
         first_question.begin()
     at = focus.start(shown, model)

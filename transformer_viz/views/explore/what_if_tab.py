@@ -14,6 +14,7 @@ from transformer_viz.addresses import map_address
 from transformer_viz.analysis.compare_words import change_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.steps import Step
@@ -86,8 +87,8 @@ def show(shown: Shown) -> None:
     where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
     totals = [sum(step.log_probability for step in run.steps[run.n_given :]) for run in (trace, other)]
     st.markdown(
-        f"As it was, and as the pictures above show it: {texts[0]}, log p = {totals[0]:.4g}. "
-        f"Changed: {texts[1]}, log p = {totals[1]:.4g}. {where}"
+        f"As it was, and as the pictures above show it: {texts[0]}, log p = {rounded_words(totals[0], 4)}. "
+        f"Changed: {texts[1]}, log p = {rounded_words(totals[1], 4)}. {where}"
     )
     if comparison.largest is not None:
         words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."

@@ -35,9 +35,9 @@ _WRONG, _CUT, _PLACE = "link_wrong", "link_cut", "link_place"
 _BARE, _SEEN, _RESET, _SWITCHED = "link_bare", "link_seen", "link_reset", "link_switched"
 """In the session: whether the first address said nothing; the page of the run before; what is to have its default; and, until
 a page to which one has come is whole, the keys that it has decided."""
-_OPENED_BARE, _BACK = "link_opened_bare", "link_back"
-"""In the session: whether it was opened by an address that said nothing; and whether this run is of a page that somebody went
-Back or Forward to: then the address has the last word."""
+_OPENED_BARE, _SAID, _BACK = "link_opened_bare", "link_said", "link_back"
+"""In the session: whether it was opened by an address that said nothing; in the first run, of which keys it said something; and
+whether this run is of a page that somebody went Back or Forward to: then the address has the last word."""
 _DECIDED = "link_decided"
 """In the session: the value of each key in the last run, and its words."""
 _OPENED, _TIMES = "link_opened", "link_times_opened"
@@ -88,6 +88,7 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
             _say_wrong(UNKNOWN_PAGE, str(unknown), join_names(pages))
     if is_first:
         state[_OPENED_BARE] = state[_BARE] = not here[page]
+        state[_SAID] = {*here[page]}
     wrong, to = dict(state.get(_WRONG, {})), None
     _say()
     state[_CUT] = {}
@@ -150,13 +151,19 @@ def address() -> dict[str, Any]:
 
 
 def is_bare() -> bool:
-    """Whether the session was opened by an address that says nothing; once."""
+    """Whether the session was opened by an address that says nothing that is possible; once."""
+    opened_bare()
+    st.session_state[_SAID] = set()
     return st.session_state.pop(_BARE, False)
 
 
 def opened_bare() -> bool:
-    """Whether the session was opened by an address that said nothing."""
-    return st.session_state.get(_OPENED_BARE, False)
+    """Whether the session was opened by an address that said nothing that is possible."""
+    state = st.session_state
+    if (said := state.get(_SAID)) and said <= state.get(_WRONG, {}).keys():
+        state[_OPENED_BARE] = state[_BARE] = True
+        state[_SAID] = set()
+    return state.get(_OPENED_BARE, False)
 
 
 def option(

@@ -1,36 +1,38 @@
-"""A text that a newcomer has chosen: its run begins at the first step, and the first one plays by itself."""
+"""A text of one's own: its run begins at the first step, and the first one of a visit plays by itself."""
 
 import streamlit as st
 
-_NEW, _OWN, _PLAYS = "own_text_is_new", "own_text", "own_text_plays"
-"""In the session: that it is a newcomer's; that there is a text, and whether its run is still to begin; and the run that plays
-by itself."""
+from transformer_viz.views.state import lesson_place
+
+_OWN, _PLAYS = "own_text", "own_text_plays"
+"""In the session: that there is one, and how its run is to begin, if it has not begun; and the run that plays by itself."""
+_WAITING, _PLAYING = "waiting", "playing"
 
 
-def welcome() -> None:
-    """Notes that a newcomer is here, who was asked the first question."""
-    st.session_state[_NEW] = True
+def chosen(*, is_followed: bool = False) -> None:
+    """Notes that a text was typed, or taken; for a callback. In a lesson its run opens where the lesson says.
 
-
-def chosen() -> None:
-    """Notes that a text was typed, or taken; for a callback."""
-    st.session_state[_OWN] = True
+    Args:
+        is_followed: whether more may be typed; what is not finished does not play.
+    """
+    if lesson_place.current() is None:
+        st.session_state[_OWN] = _WAITING if is_followed else _PLAYING
 
 
 def is_there() -> bool:
-    """Whether a newcomer has chosen a text."""
-    return {_NEW, _OWN} <= st.session_state.keys()
+    """Whether somebody has chosen a text in this visit."""
+    return _OWN in st.session_state
 
 
 def begins(run: str, *, unfolds: bool) -> bool:
     """Whether this run is to begin, which is so once for each text that is chosen where runs unfold."""
     state = st.session_state
-    is_new = unfolds and is_there() and bool(state[_OWN])
-    if _OWN in state:
-        state[_OWN] = False
-    if is_new:
+    if not (how := state.get(_OWN)):
+        return False
+    state[_OWN] = ""
+    if unfolds and how == _PLAYING:
         state.setdefault(_PLAYS, run)
-    return is_new
+    return unfolds
 
 
 def plays(run: str) -> bool:

@@ -1,0 +1,69 @@
+"""Each step of each lesson as its link opens it: something to look at, a card beside it, and whole buttons."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.charts import at_rest
+from transformer_viz.learn.lesson import LESSONS, Lesson, read_lessons
+from transformer_viz.learn.points import POINTS
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+SIZES = {1280: 720, 820: 900, 390: 844}
+_LOOK = """(target) => {
+  const card = document.querySelector('.st-key-lesson-card'), over = card.getBoundingClientRect();
+  const shown = (one) => one.checkVisibility() && one.getBoundingClientRect().width > 40;
+  const pictures = [...document.querySelectorAll('.stMain :is(.main-svg, table, canvas, textarea, .player, form)')];
+  const buttons = [...card.querySelectorAll('button')].filter(shown);
+  const cut = (one) => {
+    const { left, right } = one.getBoundingClientRect();
+    const isWithin = left >= Math.max(0, over.left) - 1 && right <= Math.min(innerWidth, over.right) + 1;
+    return !isWithin || one.scrollWidth > one.clientWidth + 2;
+  };
+  // The covered row that is asked about, or else what the step points at, as far as it is in the window.
+  const asked = [...document.querySelectorAll('.asked-row:not(.aside)')].find(shown);
+  const lit = asked ?? (target && [...document.querySelectorAll(target)].find(shown));
+  const box = lit?.getBoundingClientRect();
+  const [x, y] = box ? [box.left + box.width / 2, (Math.max(0, box.top) + Math.min(innerHeight, box.bottom)) / 2] : [];
+  return {
+    pictures: pictures.filter((one) => shown(one) && !card.contains(one)).length,
+    cut: buttons.filter(cut).map((one) => one.textContent),
+    isCovered: Boolean(box && box.top < innerHeight && card.contains(document.elementFromPoint(x, y))),
+    wide: document.documentElement.scrollWidth - innerWidth,
+  };
+}"""
+
+
+def _folders() -> list[Path]:
+    return sorted(folder for folder in LESSONS.iterdir() if folder.is_dir())
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("folder", _folders(), ids=lambda folder: folder.name)
+def test_no_step_is_empty_or_cut_and_no_card_lies_on_what_it_speaks_of(
+    page: Page, server: str, folder: Path, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": SIZES[width]})
+    wrong, lessons = [], read_lessons(folder)[0]
+    assert sum(len(lesson.steps) for lesson in lessons) >= 60
+    for lesson in lessons:
+        for number in range(1, len(lesson.steps) + 1):
+            wrong += [f"{lesson.name}.{number}: {fault}" for fault in _faults(page, server, folder.name, lesson, number)]
+    assert not wrong
+
+
+def _faults(page: Page, server: str, language: str, lesson: Lesson, number: int) -> list[str]:
+    step = lesson.steps[number - 1]
+    language = "" if language == "en" else f"{language}."
+    page.goto(f"{server}/?lesson={language}{lesson.name}.{number}")
+    expect(page.locator(".st-key-lesson-card").get_by_role("heading")).to_have_text(step.title)
+    at_rest(page)
+    found: dict[str, Any] = page.evaluate(_LOOK, POINTS[step.point].selector if step.point else None)
+    return [
+        *(["nothing to look at"] if not found["pictures"] else []),
+        *[f"the button {words} is cut" for words in found["cut"]],
+        *(["the card lies on what it speaks of"] if found["isCovered"] else []),
+        *([f"{found['wide']} pixels wider than the window"] if found["wide"] > 0 else []),
+    ]
