@@ -401,9 +401,10 @@ class _Operators:
         by_row = index.movedim(contracted, -1)
         if by_row.shape[-1] != n_keys:
             # Some keys only: they are weights all the same, where each of them is a key of its own row.
-            is_row = (by_row >= 0).all() and (by_row // n_keys == by_row[..., :1] // n_keys).all()
+            if not bool((by_row >= 0).all() and (by_row // n_keys == by_row[..., :1] // n_keys).all()):
+                return None
             softmax.fault = softmax.fault or "its keys are multiplied part by part"
-            return _Operand(softmax, given, index, None) if is_row else None
+            return _Operand(softmax, given, index, None)
         if not bool((by_row % n_keys == torch.arange(n_keys, device=index.device)).all()) or not bool(
             (by_row // n_keys == by_row[..., :1] // n_keys).all()
         ):
