@@ -7,7 +7,7 @@ from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.components import lesson_card, navigation, screen, style, viewer
 from transformer_viz.views.server import warm_up
 from transformer_viz.views.server.page_slots import page_slot
-from transformer_viz.views.state import link
+from transformer_viz.views.state import early_end, link
 
 
 def page() -> None:
@@ -15,16 +15,15 @@ def page() -> None:
     st.set_page_config(page_icon=navigation.MARK, layout="wide")
     style.apply()
     warm_up.wait()
-    with page_slot(), long_jobs.whole_page():
+    with early_end.stopped(), page_slot(), long_jobs.whole_page():
         here = navigation.show(views := pages())
         try:
             with link.sentence(here.TITLE, [view.TITLE for view in views]), lesson_card.beside(here.TITLE) as may_show:
                 if may_show:
                     here.show()
         finally:
-            # Also where the page ends early, as while a long run is waited for.
             viewer.keep_address(path(here) if here.ORDER else "", has_viewer=getattr(here, "HAS_VIEWER", False))
-    screen.watch()
+            screen.watch()
 
 
 if __name__ == "__main__":

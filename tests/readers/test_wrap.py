@@ -4,6 +4,7 @@ Both run the same weights, one by our own tap and cache, one by torch's operator
 """
 
 import re
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,36 @@ class Heads(nn.Module):
                 parts.append((q @ k.mT).masked_fill(future, -1e9).softmax(-1) @ v)
             x = x + torch.cat(parts, -1)
         return torch.log_softmax(self.output(x), -1)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.half])
+def test_a_module_in_half_precision_is_decoded_and_changed(tiny, dtype):
+    half = tv.wrap(deepcopy(Foreign(tiny)).to(dtype), tiny.task, longest=tiny.model.sizes.longest_target)
+    for edits in ([], ["cross.1.1:zero"], ["cross.1.2:2=3", "decoder:2-1", "encoder:2-2"]):
+        here, there = (tv.decode(model, "abcd", target="dcba", edits=edits) for model in (half, tiny))
+        for kind, attention in here.attentions.items():
+            assert attention.weights.dtype == np.float32
+            np.testing.assert_allclose(attention.weights, there.attentions[kind].weights, atol=0.05)
+            np.testing.assert_array_equal(attention.mask, there.attentions[kind].mask)
+
+
+def test_why_nothing_is_seen_is_said_of_the_way_in_which_it_runs():
+    class Talking(nn.Module):
+        """Mixes its heads after the softmax: no row of keys is multiplied with values as it was."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.mix, self.out = nn.Embedding(13, 8), nn.Linear(2, 2), nn.Linear(8, 13)
+
+        def forward(self, ids: Tensor) -> Tensor:
+            x = self.embedding(ids).unflatten(-1, (2, 4)).transpose(1, 2)
+            future = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).triu(1)
+            weights = (x @ x.mT).masked_fill(future, -torch.inf).softmax(-1)
+            mixed = self.mix(weights.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+            return self.out((mixed @ x).transpose(1, 2).flatten(2))
+
+    with pytest.raises(ModelError, match=r"No attention .* Talking .Talking: its weights are summed over another axis"):
+        tv.wrap(Talking(), WORDS)
 
 
 def test_heads_that_are_computed_one_by_one_are_heads_of_one_layer():

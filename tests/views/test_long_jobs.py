@@ -111,6 +111,18 @@ def test_tokens_appear_and_then_the_page(start, slow, whole):
     assert slow.texts == [TEXT], "it is decoded once"
 
 
+def test_what_stands_around_a_page_that_waits_is_drawn(start, slow):
+    at = start(lesson="map.2", text=TEXT, lines="all")
+    assert "Reading the text" in said(at) and not has_viewer(at)
+    assert link_of(at) == {"lesson": "map.2", "text": TEXT, "lines": "all"}, "the address is kept"
+    ways = {button.key for button in at.button}
+    assert {"lesson-back", "lesson-hint"} <= ways, "the card has its ways on"
+    slow.tokens.release(1000)
+    finished(at)
+    assert link_of(at)["text"] == TEXT and link_of(at)["lines"] == "all"
+    assert "✓" not in said(at), "what was drawn late was not done by anybody"
+
+
 def test_stopped_it_is_shown_as_far_as_it_is_and_goes_on(start, slow, whole):
     at = start(text=TEXT)
     slow.tokens.release(2)

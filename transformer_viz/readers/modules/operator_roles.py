@@ -28,11 +28,11 @@ MASKS |= {aten.index_put, aten.index_put_}
 IN_PLACE = {aten.masked_fill_, aten.add_, aten.sub_, aten.index_put_, aten.mul_, aten.div_}
 SOURCES = {*PRODUCTS, aten.sum, aten.amax, aten.max, aten.logsumexp} - {aten.baddbmm}
 """Operators from which scores come, and what is taken of whole rows of them."""
-TRACED = MASKS | CARRIES | IN_PLACE | SOURCES
-
-Role = Literal["softmax", "product", "exponent", "in place", "maximum", "traced", "opaque", "other"]
-ROLES: dict[Any, Role] = {}
-"""Of operators that are not composed of others."""
+Role = Literal["softmax", "product", "exponent", "source", "maximum", "mask", "carrier", "in place", "opaque", "other"]
+ROLES: dict[int, tuple[Role, Any]] = {}
+"""By id, operators that are not composed of others: the role, and the operator, which so keeps its id. Its own hash is written
+in Python, and would be called a thousand times in a pass."""
+UNKNOWN = None, None
 
 
 def role_of(packet: Any) -> Role:
@@ -47,8 +47,12 @@ def role_of(packet: Any) -> Role:
         return "in place"
     if packet is aten.max:
         return "maximum"
-    if packet in TRACED or packet in (aten.clamp, aten.clamp_min):
-        return "traced"
+    if packet in SOURCES:
+        return "source"
+    if packet in MASKS:
+        return "mask"
+    if packet in CARRIES or packet in (aten.clamp, aten.clamp_min):
+        return "carrier"
     name = packet._qualified_op_name.lower()
     words = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer", "flash", "flex_attention", "attn")
     return "opaque" if any(word in name for word in words) else "other"

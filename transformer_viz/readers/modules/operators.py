@@ -23,6 +23,7 @@ from transformer_viz.readers.modules.operator_roles import (
     MOVES,
     PRODUCTS,
     ROLES,
+    UNKNOWN,
     VIEWS,
     aten,
     role_of,
@@ -176,14 +177,14 @@ class _Operators:
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         # A pass has a thousand operators and most concern no attention, so what is done here for each is what the tap costs.
         kwargs = {} if kwargs is None else kwargs
-        role = ROLES.get(func)
+        role, _ = ROLES.get(id(func), UNKNOWN)
         if role is None:
             # In inference mode torch does not take composed operators apart.
             with cast(TorchDispatchMode, self):
                 made = func.decompose(*args, **kwargs)
             if made is not NotImplemented:
                 return made
-            role = ROLES[func] = role_of(func.overloadpacket)
+            role, _ = ROLES[id(func)] = role_of(func.overloadpacket), func
         if role == "product":
             return self._product(func, args, kwargs, PRODUCTS[func.overloadpacket])
         if role == "softmax":
@@ -203,11 +204,17 @@ class _Operators:
             return func(*args, **kwargs)
         if role == "opaque":
             self._cannot_see(f"it calls {func.overloadpacket._qualified_op_name.replace('::', '.')}, which gives no weights")
-        before = self._scores.copied(args[0]) if role == "in place" else None
+        scores = self._scores
+        before = scores.copied(args[0]) if role == "in place" else None
         made = func(*args, **kwargs)
         first = made[0] if role == "maximum" and isinstance(made, tuple) else made
         if isinstance(first, Tensor):
-            self._scores.made[id(first)] = first, func, args, kwargs, before
+            if role == "carrier":
+                scores.carried(first, func, args, kwargs)
+            elif role == "source" or role == "maximum":
+                scores.begun(first)
+            else:
+                scores.changed(first, func, args, kwargs, before)
             if self._exponents or self._weighted:
                 self._sum_or_quotient(func.overloadpacket, args, kwargs, first)
         return made
@@ -247,7 +254,7 @@ class _Operators:
         )
         self.seen.softmaxes.append(softmax)
         self._followed[id(weights)] = _Followed(weights, softmax, is_log=is_log)
-        self._scores.made.clear()
+        self._scores.clear()
         return softmax
 
     def _exponent(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -371,8 +378,10 @@ class _Operators:
                     self._add(None, given, contracted, fault="its weights come from no softmax that is known")
                     self._applied(_Operand(self.seen.softmaxes[-1], given, None, None))
         made = func(*args, **kwargs)
-        # Of a source nobody asks what it was made of, and the hidden states that went in need not be held.
-        self._scores.made[id(made)] = made, func, args if func.overloadpacket is aten.baddbmm else (), kwargs, None
+        if first == 1 and func.overloadpacket is aten.baddbmm:
+            self._scores.changed(made, func, args, kwargs, None)
+        else:
+            self._scores.begun(made)
         return made
 
     def _operand(self, followed: _Followed, contracted: int | None) -> _Operand | None:
@@ -392,9 +401,10 @@ class _Operators:
         by_row = index.movedim(contracted, -1)
         if by_row.shape[-1] != n_keys:
             # Some keys only: they are weights all the same, where each of them is a key of its own row.
-            is_row = (by_row >= 0).all() and (by_row // n_keys == by_row[..., :1] // n_keys).all()
+            if not bool((by_row >= 0).all() and (by_row // n_keys == by_row[..., :1] // n_keys).all()):
+                return None
             softmax.fault = softmax.fault or "its keys are multiplied part by part"
-            return _Operand(softmax, given, index, None) if is_row else None
+            return _Operand(softmax, given, index, None)
         if not bool((by_row % n_keys == torch.arange(n_keys, device=index.device)).all()) or not bool(
             (by_row // n_keys == by_row[..., :1] // n_keys).all()
         ):

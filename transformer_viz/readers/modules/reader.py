@@ -219,10 +219,11 @@ def logits_of(returned: Any, n_texts: int, n_steps: int, batch_first: bool) -> T
         if first.dim() == 3:
             logits = first if batch_first else first.transpose(0, 1)
             if logits.shape[:2] == (n_texts, n_steps):
+                logits = logits if logits.dtype == torch.double else logits.float()
                 if bool((logits >= 0).all()) and bool(((logits.sum(-1) - 1).abs() < _SAME).all()):
                     return logits.log()
                 return logits
-    given = f"a tensor {tuple(first.shape)}" if isinstance(first, Tensor) else type(first).__name__
+    given = f"a tensor {tuple(first.shape)}" if isinstance(first, Tensor) else type(returned).__name__
     raise OptionError(
         f"the module returns {given} for {n_texts} sentences of {n_steps} tokens; logits of the shape ({n_texts}, {n_steps}, "
         "vocabulary) are needed, alone or first in a tuple. Say with call= how it is run."
@@ -297,9 +298,12 @@ class _Tapped:
         """What a tap makes of one intermediate, (batch, head, query, last).
 
         Where the heads of a layer are computed one by one, it sees all of them so far, and zeros in the place of the others.
+        Of a module in half precision it sees single: numpy has no bfloat16.
         """
         site, n_heads = place.site, self._reader.sizes.heads[place.site.kind]
         own = value
+        if value.dtype in (torch.bfloat16, torch.half):
+            value = value.float()
         if self._shift is not None:
             value = _rolled(value, self._shift, 2)
             value = value if name == "heads" else _rolled(value, self._shift, 3)
@@ -317,7 +321,7 @@ class _Tapped:
             return own
         changed = tap(site, name, given)
         if changed is given and self._shift is None:
-            return value
+            return own
         if value.shape[1] < n_heads:
             if changed.shape[1] > 1:
                 changed = changed[:, place.head : place.head + value.shape[1]]
@@ -326,7 +330,7 @@ class _Tapped:
         if self._shift is not None:
             changed = _rolled(changed, -self._shift, 2)
             changed = changed if name == "heads" else _rolled(changed, -self._shift, 3)
-        return changed
+        return changed.to(own.dtype)
 
     def _masked_anew(self, place: AttentionPlace, softmax: Softmax, before: Tensor, masked: Tensor, given: Tensor) -> Tensor:
         """The weights under another mask. Rows whose mask stays as it was keep theirs."""

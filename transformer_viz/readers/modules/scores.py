@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from weakref import ref
 
 import torch
 from torch import Tensor
 
 from transformer_viz.model.masks import HIDDEN
-from transformer_viz.readers.modules.operator_roles import MOVES, SOURCES, VIEWS, aten
+from transformer_viz.readers.modules.operator_roles import MOVES, VIEWS, aten
 
 
 class Made(NamedTuple):
@@ -21,26 +22,58 @@ class Made(NamedTuple):
 
 
 class MadeTensors:
-    """How the tensors of a pass were made since its last softmax. Each is held, so that its id is used by no other.
+    """How the tensors of a pass were made since its last softmax, as far as they may be scores.
 
-    Attributes:
-        made: by id, the parts of `Made`, which are put together where they are asked for.
+    Most come from a product and were only moved: nothing more is known of them and none is held, or the hidden states of a
+    layer would be. What may have been masked is held with what made it, so that its id is used by no other.
     """
 
     def __init__(self) -> None:
-        self.made: dict[int, tuple[Any, ...]] = {}
+        self._begun: dict[int, ref[Tensor]] = {}
+        self._made: dict[int, tuple[Any, ...]] = {}
         self._is_traced = False
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._begun.clear()
+        self._made.clear()
+
+    def begun(self, made: Tensor) -> None:
+        """Scores come from here: a product of matrices, or what is taken of whole rows."""
+        self._begun[id(made)] = ref(made)
+
+    def carried(self, made: Tensor, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """What an operator moved or scaled; a factor that is a tensor may be a mask."""
+        is_of_two = len(args) > 1 and isinstance(args[1], Tensor)
+        if not is_of_two and self._is_begun(args[0]):
+            self._begun[id(made)] = ref(made)
+        elif is_of_two or any(self._is_known(given) for _, given in _tensors(args)):
+            self._made[id(made)] = made, func, args, kwargs, None
+
+    def changed(self, made: Tensor, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], before: Tensor | None) -> None:
+        """What an operator made that may mask scores; `before` is what one that works in place was given."""
+        self._begun.pop(id(made), None)
+        self._made[id(made)] = made, func, args, kwargs, before
 
     def copied(self, given: Tensor) -> Tensor:
         """What an operator is about to change in place, known to be made as that was."""
         before = given.clone()
-        if (earlier := self.made.get(id(given))) is not None:
-            self.made[id(before)] = before, *earlier[1:]
+        if self._is_begun(given):
+            self.begun(before)
+        elif (earlier := self._made.get(id(given))) is not None:
+            self._made[id(before)] = before, *earlier[1:]
         return before
 
-    def how(self, tensor: Any) -> Made | None:
-        """How a tensor was made since the last softmax; whole numbers are nobody's scores."""
-        made = self.made.get(id(tensor))
+    def _is_begun(self, given: Any) -> bool:
+        begun = self._begun.get(id(given))
+        return begun is not None and begun() is given
+
+    def _is_known(self, given: Any) -> bool:
+        return id(given) in self._made or self._is_begun(given)
+
+    def _how(self, tensor: Any) -> Made | None:
+        """How a tensor was made; whole numbers are nobody's scores."""
+        made = self._made.get(id(tensor))
         return None if made is None or not made[0].is_floating_point() else Made._make(made)
 
     def before_mask(self, scores: Tensor) -> tuple[Tensor | None, Tensor | None, bool]:
@@ -50,9 +83,11 @@ class MadeTensors:
 
     def _before(self, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """The scores before a mask, and what it hides; where nothing hides anything, the scores and None."""
-        made = self.how(scores)
-        if made is None or made.func.overloadpacket in SOURCES:
-            self._is_traced = self._is_traced and made is not None
+        if self._is_begun(scores):
+            return scores, None
+        made = self._how(scores)
+        if made is None:
+            self._is_traced = False
             return scores, None
         packet, args = made.func.overloadpacket, made.args
         first = args[0] if made.before is None else made.before
@@ -117,7 +152,7 @@ class MadeTensors:
 
     def _unmultiplied(self, scores: Tensor, low: Tensor) -> Tensor:
         """The scores before they were multiplied with 0 where a mask is added, as in `s * m - 1e9 * (1 - m)`."""
-        made = self.how(scores)
+        made = self._how(scores)
         if made is None or made.func.overloadpacket is not aten.mul or not isinstance(made.args[1], Tensor):
             return scores
         for i in (0, 1):
@@ -128,11 +163,13 @@ class MadeTensors:
 
     def _is_of_product(self, tensor: Tensor) -> bool:
         """Whether a tensor is scores, and no mask: it was made of a product."""
-        made = self.how(tensor)
+        if self._is_begun(tensor):
+            return tensor.is_floating_point()
+        made = self._how(tensor)
         if made is None:
             return False
         given = [part for _, part in _tensors(made.args)] if made.before is None else [made.before, *made.args[1:]]
-        return made.func.overloadpacket in {*SOURCES, aten.baddbmm} or any(
+        return made.func.overloadpacket is aten.baddbmm or any(
             self._is_of_product(part) for part in given if isinstance(part, Tensor)
         )
 
@@ -140,7 +177,7 @@ class MadeTensors:
         """Before a factor, a cast or a view of scores that were masked before it."""
         packet, args = made.func.overloadpacket, list(made.args)
         args[0] = args[0] if made.before is None else made.before
-        place = next((i for i, given in enumerate(args) if self.how(given) is not None), None)
+        place = next((i for i, given in enumerate(args) if self._how(given) is not None or self._is_begun(given)), None)
         if place is None:
             self._is_traced = False
             return scores, None

@@ -265,6 +265,7 @@ def _reader(passes: Passes, kind: ModelKind, tokenizer: Tokenizer, ids: _Ids, lo
     whole = [source, target] if both else [source]
     texts = [[ids[row : row + 1] for ids in whole] for row in (0, 1)]
     error: TransformerVizError | None = None
+    unseen = ""
     for batch_first in (True, False):
         turn = lambda each: each if batch_first else each.T  # noqa: B023, E731
         try:
@@ -275,12 +276,12 @@ def _reader(passes: Passes, kind: ModelKind, tokenizer: Tokenizer, ids: _Ids, lo
             continue
         if found.attentions:
             break
+        unseen = unseen or "; ".join(dict.fromkeys(f"{one.module or name}: {one.why}" for one in found.unseen))
     if not found.attentions or first is None:
         if error is not None:
             raise error
-        seen = "; ".join(f"{one.module or name}: {one.why}" for one in found.unseen)
         raise ModelError(
-            f"No attention between tokens was seen in {name}{f' ({seen})' if seen else ''}; it cannot be shown here."
+            f"No attention between tokens was seen in {name}{f' ({unseen})' if unseen else ''}; it cannot be shown here."
         )
     if found.unseen:
         one = found.unseen[0]

@@ -19,6 +19,7 @@ from transformer_viz.numbers_in_words import count_words, ordinal_words, percent
 from transformer_viz.views.cache.job_queue import Job, JobQueue, State
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.server.page_slots import release_slot
+from transformer_viz.views.state.early_end import end_page
 
 if TYPE_CHECKING:
     from transformer_viz.tracing.progress import Written
@@ -98,7 +99,7 @@ def wait_for(
             on_click=state.update,
             kwargs={"cancelled_job": None},
         )
-        st.stop()
+        end_page()
     state.cancelled_job = None
     if job is None or job.is_cancelled:
         job = state.long_job = (queue() if late_error is None else loading_queue()).submit(key, work, late_error)
@@ -112,7 +113,7 @@ def wait_for(
     if not is_done:
         then = job.state
         st.fragment(_watch, run_every=POLL_WAITING if then == "waiting" else POLL)(then, words)
-        st.stop()
+        end_page()
     del state["long_job"]
     return job.result()
 

@@ -18,6 +18,7 @@ from transformer_viz.views.components import decoding, mask_tokens, option_notes
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, levels, link, own_text, switches
 from transformer_viz.views.state.display_options import AUTO, DisplayOptions
+from transformer_viz.views.state.early_end import end_page
 
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
@@ -77,7 +78,7 @@ def show(
         words = "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse"
         st.error(words, icon=":material/error:")
         _say_damaged([*entries])
-        st.stop()
+        end_page()
     listed = [name for name, entry in others.items() if entry.error is None]
     names, before = [*usable, *listed], state.get("model_before_file")
     options, before = [*names, *([FILE] if with_files else [])], before if before in names else None
@@ -100,7 +101,7 @@ def show(
             link.selectbox("Device", key="device", label_visibility="collapsed", width=150)
         if _loaded(state.checkpoint, state.device) is not None:
             st.rerun()
-        st.stop()
+        end_page()
     if (chosen := _model_of(state.checkpoint)) is not None:
         switches.start(chosen)
         if with_decoding:

@@ -38,6 +38,7 @@ from transformer_viz.views.components import chart
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import focus, lesson_place, link
 from transformer_viz.views.state.display_options import DisplayOptions
+from transformer_viz.views.state.early_end import EarlyEnd
 from transformer_viz.views.state.lesson_place import AWAITS, BEFORE, TO, WAITS, Answer, Place
 
 _CARD, _ASKED = "lesson_card_now", "lesson_asked"
@@ -81,12 +82,16 @@ def beside(title: str) -> Generator[bool]:
         yield True
         return
     card = st.session_state[_CARD] = _Card(place, here)
+    end = None
     try:
         yield card.draw_beginning()
+    except EarlyEnd as early:
+        end = early
     finally:
-        # Also where a page ends early, as with a text that cannot be read.
         del st.session_state[_CARD]
-    card.draw_end()
+    card.draw_end(is_whole=end is None)
+    if end is not None:
+        raise end
 
 
 def waits() -> bool:
@@ -304,8 +309,9 @@ class _Card:
         is_meant = is_general or start.get("text", trace.source) == trace.source
         return ask.because if ask.because and is_meant else asked.why
 
-    def draw_end(self) -> None:
-        """After the page: what has been done, hints and the ways on, which hang on the answer."""
+    def draw_end(self, *, is_whole: bool) -> None:
+        """After the page: what has been done, hints and the ways on, which hang on the answer. What a page that ended early
+        has not drawn was not done."""
         state, step, say, place = st.session_state, self.step, self.say, self.place
         # The page as it stands, with every value, as `Action.is_done` compares it.
         page, said = place.start.page if self.here == "learn" else self.here, link.all_words()
@@ -314,8 +320,8 @@ class _Card:
             said["mistake"] = titles.get(said["mistake"], said["mistake"])
         names = names_of_page(page)
         now = Link(page, {name: word for name, word in said.items() if name in names})
-        before = state.setdefault(BEFORE, now)
-        if step.do is not None:
+        before = state.setdefault(BEFORE, now) if is_whole else now
+        if step.do is not None and is_whole:
             self.shown = replace(self.shown, is_done=self.shown.is_done or step.do.is_done(before, now))
             lesson_place.set_shown(self.shown)
             state[AWAITS] = not self.shown.is_done

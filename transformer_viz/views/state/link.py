@@ -24,6 +24,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from transformer_viz.errors import join_names
 from transformer_viz.text_display import shorten
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state.early_end import EarlyEnd
 
 Options = Sequence[Any] | Mapping[Any, str]
 LONGEST = 1_500
@@ -71,8 +72,7 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
     state[_PAGE], state[_BACK] = page, context is not None and context.is_history_navigation
     is_first = _OPENED_BARE not in state
     is_same, here = state.get(_SEEN) == page, state.setdefault(_HERE, {})
-    # All that the next run is to find is set before the page: one that waits for something ends in `st.stop`, after which
-    # nothing is drawn or kept any more.
+    # All that the next run is to find is set before the page, which Streamlit may end for another run.
     state[_SEEN] = page
     if not is_same or state[_BACK]:
         state.pop(_WRONG, None)
@@ -89,13 +89,15 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
     if is_first:
         state[_OPENED_BARE] = state[_BARE] = not here[page]
         state[_SAID] = {*here[page]}
-    wrong, to = dict(state.get(_WRONG, {})), None
+    wrong, to, end = dict(state.get(_WRONG, {})), None, None
     _say()
     state[_CUT] = {}
     try:
         yield
     except _GoTo as asked:
         to = asked.title
+    except EarlyEnd as early:
+        end = early
     finally:
         if is_same and address() != before and state.get(_WRONG) == wrong:
             state.pop(_WRONG, None)
@@ -103,6 +105,8 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
     _say()
     if to is not None:
         _history()(key="history-go", data={"to": to}, height=1)
+    if end is not None:
+        raise end
 
 
 def _parsed(query: str) -> dict[str, Any]:
