@@ -94,3 +94,13 @@ def test_one_line_shows_attention_and_its_tokens():
     assert tv.show(every, list("abcd"), list("wxyz")).kinds == ("cross",)
     assert tv.show(causal, list("abcd"), kind="encoder").kinds == ("encoder",)
     assert "iframe" in str(tv.show(causal, list("abcd"))._repr_html_())
+
+
+def test_what_one_line_cannot_show_says_what_to_write():
+    causal = weights(4, 4)
+    trace = tv.show(causal, list("abcd"))
+    assert tv.show(trace) is trace
+    with pytest.raises(TraceError, match=r"tokens are missing.*tv\.show\(attention, tokens\)"):
+        tv.show(causal)
+    with pytest.raises(TraceError, match=r"tv\.show\(attention, target_tokens, source_tokens\)"):
+        tv.show(causal, (list("abcd"), list("wxyz")))

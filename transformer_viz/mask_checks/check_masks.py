@@ -93,6 +93,11 @@ def check_masks(
         )
     if on_progress is not None:
         raise OptionError(f"on_progress needs a checkpoint or a loaded model; for a callable {_FOR_CALLABLES} are allowed")
+    if vocabulary_size is None:
+        raise OptionError(
+            "vocabulary_size is needed: how many ids a callable or a module reads, as in "
+            "check_masks(model, vocabulary_size=100). A model of `tv.wrap` knows it"
+        )
     pad = 0 if pad_id is ... else pad_id
     options: dict[str, Any] = {"max_length": DEFAULT_LENGTH if max_length is None else max_length, "avoid": avoid}
     options |= {"replacements": replacements, "seed": seed}

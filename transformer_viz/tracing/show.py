@@ -13,7 +13,7 @@ from transformer_viz.trace.trace import Trace
 
 def show(
     attention: Any,
-    tokens: Iterable[str],
+    tokens: Iterable[str] | None = None,
     source_tokens: Iterable[str] | None = None,
     *,
     kind: Kind | None = None,
@@ -23,7 +23,7 @@ def show(
 
     Args:
         attention: what a model returns with `output_attentions=True`, or `generate` does, or any array that
-            `Trace.from_arrays` takes.
+            `Trace.from_arrays` takes; a Trace is shown as it is.
         tokens: a label for each row and column; of cross-attention for each row.
         source_tokens: of cross-attention, a label for each column.
         kind: `encoder`, `decoder` or `cross`. By default cross where there are source tokens; a decoder's where no row looks at
@@ -43,6 +43,16 @@ def show(
         >>> trace.kinds
         ('decoder',)
     """
+    if isinstance(attention, Trace) and tokens is None:
+        return attention
+    if tokens is None:
+        raise TraceError("the tokens are missing: tv.show(attention, tokens), with a label for each row and column")
+    tokens = [*tokens]
+    if any(isinstance(token, list | tuple) for token in tokens):
+        raise TraceError(
+            "lists of tokens within tokens are not possible; of cross-attention it is "
+            "tv.show(attention, target_tokens, source_tokens)"
+        )
     if source_tokens is not None:
         if kind not in (None, "cross"):
             raise TraceError(f"source_tokens are of cross-attention, not of {kind}; leave them out")
