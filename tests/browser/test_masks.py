@@ -229,7 +229,7 @@ def test_a_press_shows_another_kind_head_and_row_of_masks_and_weights(page: Page
     """Nothing of it waits for the server: what is pressed is there, and a link opens it in another browser."""
     open_masks(page, server, sources="hello\nab", sentence="2", masks_of="this sentence, large")
     mask, weights = ".masked [data-part=mask-now]", ".masked [data-part=focus]"
-    read = tv.read_batch(tv.load_checkpoint("reverse", device="cpu"), ["hello", "ab"])[1]
+    read = tv.decode_forced(tv.load_checkpoint("reverse", device="cpu"), ["hello", "ab"])[1]
     ready(page, mask)
     page.get_by_role("group", name="Attention").get_by_role("button", name="decoder self-attention").click()
     page.get_by_label("Head", exact=True).select_option("head 3")
