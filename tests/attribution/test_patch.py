@@ -166,7 +166,7 @@ def test_what_cannot_be_patched_is_refused(tiny):
         "in run B an edit or a mistake lets rows": lambda: tv.patch(tiny, a, tv.decode(tiny, B, edits=["decoder:off"])),
         "both runs prefer A's token equally": lambda: tv.patch(tiny, *drawn),
         "by='row' is not known; choose one of head, layer": lambda: tv.patch(tiny, a, b, by="row"),
-        "'self' .*kind 'self' is not known; choose one of encoder": lambda: tv.patch(tiny, a, b, where="self"),
+        "'self': kind 'self' is not known; choose one of encoder": lambda: tv.patch(tiny, a, b, where="self"),
         r"cross\.1\.1 is one head": lambda: tv.patch(tiny, a, b, where="cross.1.1"),
         "where is empty": lambda: tv.patch(tiny, a, b, where=[]),
         r"tiny has no head cross\.1\.6": lambda: patched(tiny, a, b, [HeadAddress("cross", 0, 5)]),

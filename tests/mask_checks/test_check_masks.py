@@ -103,7 +103,7 @@ def test_a_callable_that_takes_no_short_targets_is_checked_at_what_it_takes(leas
         (lambda s, t: t, {}, "returned a tensor"),
         (lambda s, t: None, {}, "NoneType"),
         (lambda s, t: 1 / 0, {}, "ZeroDivisionError"),
-        (lambda s, t: t, {"vocabulary_size": None}, "vocabulary_size=None"),
+        (lambda s, t: t, {"vocabulary_size": None}, "vocabulary_size is needed"),
         (lambda s, t: t, {"pad_id": V}, "pad_id=20"),
         (lambda s, t: t, {"vocabulary_size": 3, "avoid": [1]}, "at least 2"),
         (lambda s, t: t, {"max_length": 1}, "max_length=1"),
