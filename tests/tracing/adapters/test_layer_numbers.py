@@ -50,7 +50,7 @@ def test_numbers_are_asked_for_drawn_and_kept():
     assert trace.decoder.layers == (1, 3)
     assert sorted(trace.to_frame()["layer"].unique()) == [1, 3]
     figures.attention(trace, "decoder.4.1")
-    with pytest.raises(OptionError, match="one of 1, 3"):
+    with pytest.raises(OptionError, match="layers 2, 4"):
         figures.attention(trace, "decoder.1.1")
 
 
