@@ -50,7 +50,7 @@ def test_edits_that_make_no_sense_are_said_below_their_side(start):
     at = start("compare", **pair(GPT2, GPT2), b_edits="decoder:3-<b>")
     assert "is not understood" in said(at)
     at.text_input(key="b_edits").set_value("cross:off").run()
-    assert "this model has no cross attention" in said(at)
+    assert "this model has no cross-attention" in said(at)
     at.text_input(key="b_edits").set_value("").run()
     assert not at.error
 
