@@ -1,7 +1,7 @@
 """The main job, in a real browser: type, step, choose, pin, share the link. The shipped checkpoints are used."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
+from benchmarks import served
 from tests.browser.charts import (
     FOCUS,
     TEXTS,
@@ -173,8 +174,15 @@ def test_what_is_typed_shows_literally(page: Page, server: str) -> None:
         assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
 
 
-def test_what_is_typed_is_followed_and_what_is_left_half_typed_stays_so(page: Page, server: str) -> None:
-    open_app(page, server, "?text=ab")
+@pytest.fixture
+def quiet_server() -> Iterator[str]:
+    """A server of few visits: with many it waits for Enter."""
+    with served.server() as running:
+        yield running.url
+
+
+def test_what_is_typed_is_followed_and_what_is_left_half_typed_stays_so(page: Page, quiet_server: str) -> None:
+    open_app(page, quiet_server, "?text=ab")
     box, source = page.get_by_label("Source text"), page.locator("[data-part=source] .token")
     box.press("End")
     page.keyboard.type("ba")

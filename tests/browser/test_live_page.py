@@ -70,7 +70,7 @@ def same_words(page: Page, trace: Trace, *, with_answer: bool) -> None:
     assert wrong == sum("wrong" in token["class"] for token in wanted["output"])
     mark = "".join(text for _, text in wanted["answer"]["words"]) if with_answer else ""
     assert page.locator("[data-part=answer]").text_content() == mark
-    assert page.title() == wanted["title"]
+    assert page.title() == f"{wanted['title']} · {trace.made_by['checkpoint']}"
     for kind in KINDS:
         go(page, kind, 0, 1, 0)
         legend = wanted["kinds"][kind]["legend"]

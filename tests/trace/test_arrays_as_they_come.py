@@ -103,4 +103,4 @@ def test_what_one_line_cannot_show_says_what_to_write():
     with pytest.raises(TraceError, match=r"tokens are missing.*tv\.show\(attention, tokens\)"):
         tv.show(causal)
     with pytest.raises(TraceError, match=r"tv\.show\(attention, target_tokens, source_tokens\)"):
-        tv.show(causal, (list("abcd"), list("wxyz")))
+        tv.show(causal, (list("abcd"), list("wxyz")))  # ty: ignore

@@ -13,7 +13,7 @@ from tests.until import until
 from tests.views import viewer
 from tests.views.drawn import finished, pictures, press, said
 from tests.views.widgets import link_of
-from transformer_viz import compare, decode, load_checkpoint, read_batch
+from transformer_viz import compare, decode, decode_forced, load_checkpoint
 from transformer_viz.analysis.mask_parts import most_forbidden
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import EffectInProgress, measure_effect
@@ -32,7 +32,7 @@ def titles(at: AppTest) -> list[str]:
 
 def test_a_sentence_stands_large_with_its_masks_beside_its_weights(start, model):
     at = start("masks", sources="hello\nab", sentence="2", masks_of="this sentence, large", kind="decoder", head="2")
-    read = read_batch(model, ["hello", "ab"])[1]
+    read = decode_forced(model, ["hello", "ab"])[1]
     np.testing.assert_allclose(viewer.head(at), read.decoder.weights[0, 1], atol=1e-6)
     np.testing.assert_array_equal(viewer.reasons(at), read.decoder.head_reasons(0, 1))
     assert viewer.viewer(at)["parts"]["masks"].keys() == {"encoder", "decoder", "cross"}
@@ -49,7 +49,7 @@ def test_the_head_that_looks_most_at_what_it_must_not_see_is_in_focus_and_any_ot
     at = start("masks", sources="hello\nab", masks_tab="Mistakes", mistake="no-causal")
     model = load_checkpoint("reverse", device="cpu")
     targets = ["olleh", "ba"]
-    right, wrong = (read_batch(model, ["hello", "ab"], targets, mistake=name)[0] for name in (None, "no-causal"))
+    right, wrong = (decode_forced(model, ["hello", "ab"], targets, mistake=name)[0] for name in (None, "no-causal"))
     found = most_forbidden(right, wrong)
     assert found is not None
     kind, layer, head, _ = found
