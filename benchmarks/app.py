@@ -21,7 +21,7 @@ TARGETS = {
     "hurried p95": Target("arrow keys, three a second, p95", "at most", 33, "ms"),
     "page": Target("a switch of pages until all is drawn, the slowest page, median", "at most", 500, "ms"),
 }
-_OWN = {"Masks": "lab-header", "Compare": "swap", "Over many texts": "survey-distribution", "Explore": "picture"}
+_OWN = {"Masks": "lab-header", "Compare": "swap", "Over many texts": "survey-distribution", "Explore": "explore_tab"}
 """The pages, and what only each of them has."""
 
 
