@@ -491,6 +491,8 @@ def main() -> int:
                 bursts.places.clear()
                 page.goto(page.url)
                 bursts.begin()
+            if number % 20 == 19:
+                print(f"{number + 1} bursts, {bursts.n_presses} presses, {n_wrong} wrong", file=sys.stderr, flush=True)
         browser.close()
     result = {
         "bursts": options.bursts,
