@@ -32,6 +32,7 @@ from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.cache.store import store
 from transformer_viz.views.components.opened import Opened
 from transformer_viz.views.server import visitors
+from transformer_viz.views.state import visits
 from transformer_viz.vocabulary import END_ID
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,6 +109,12 @@ def _cache(*folder: Path) -> None:
         st.cache_resource.clear()
         store.results.clear()
         _cached_of[:] = folder
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> None:
+    """The visits of other tests, which Python has not thrown away yet, are nobody's."""
+    visits._visits.clear()
 
 
 @pytest.fixture(autouse=True)
