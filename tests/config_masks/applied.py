@@ -66,8 +66,8 @@ def differences(name: str) -> list[str]:
     """Where the masks of a family's configuration are others than those that a tiny random model of it applied."""
     with quiet_transformers():
         config, model = every_family.config_of(name), every_family.made(name)
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
+        for name_of, parameter in model.named_parameters():
+            if parameter.dim() > 1 or name_of.endswith(("q_norm.weight", "k_norm.weight")):
                 parameter.mul_(0.05)  # so that no weight is 0 by rounding
     found = []
     for lengths, side in BATCHES:
