@@ -26,7 +26,11 @@ test("the address follows a press once it is drawn, or as soon as another begins
     window: globalThis, location: place, document: { get baseURI() { return `http://here${place.pathname}`; } }, addEventListener: (name, act) => { hears[name] = act; },
     history: { state: 1, replaceState: (_state, _title, to) => written.push(to) },
   });
+  place.search = "?step=2&device=cpu&banned=a&banned=b";
   keep("", "picture", { step: 2 });
+  mock.timers.tick(60);
+  assert.deepEqual(written, [], "what is opened by a link loses nothing of it before the page has spoken");
+  place.search = "";
   keep("", "boxes", { device: "cpu", banned: ["a", "b"] });
   assert.deepEqual(written, []);
   mock.timers.tick(60);

@@ -32,7 +32,8 @@ function write() {
   waits = 0;
   const parts = changed.has(location.pathname) && pages.get(location.pathname);
   changed.clear();
-  const query = parts && queryOf([...parts.values()]);
+  // Until the page's boxes have spoken, the address that was opened says more than what is there of it.
+  const query = parts && parts.has("boxes") && queryOf([...parts.values()]);
   if (query === false || query === location.search) return;
   history.replaceState(history.state, "", `${location.pathname}${query}${location.hash}`);
 }
