@@ -140,6 +140,23 @@ def test_the_certificate_is_about_the_module_itself(tiny):
     assert {finding.rule for finding in report.findings} == {"source padding", "batch invariance"}
 
 
+def test_a_module_is_not_accused_of_padding_that_nobody_named(tiny):
+    """It hides id 0, and nobody says so: sound where that is not asked, while a leak is found all the same."""
+    n = len(tiny.task.target_vocabulary)
+    words, options = ["_", "^", "$", *map(str, range(n - 3))], {"start": "^", "end": "$", "longest": 4}
+    report = tv.check_masks(tv.wrap(Foreign(tiny), words, **options), replacements=1)
+    assert report.sound, str(report)
+    assert any("padding was not checked" in note and "pad=" in note for note in report.notes)
+    assert tv.check_masks(tv.wrap(Foreign(tiny), words, pad="_", **options), replacements=1).sound
+
+    class Leaking(Foreign):
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            return super().forward(source, target) + target.roll(-1, 1)[..., None]
+
+    report = tv.check_masks(tv.wrap(Leaking(tiny), words, **options), replacements=1)
+    assert "future" in {finding.rule for finding in report.findings}
+
+
 def own(stacks: str = "both", way: str = "by_matmul", **options: Any) -> Own:
     torch.manual_seed(3)
     return Own(WAYS[way], stacks, **options)

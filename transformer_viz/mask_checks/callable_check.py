@@ -189,6 +189,7 @@ _LENGTH_FIRST = (
     "Note: asked for (length, batch), no sentence sees another one: perhaps it takes the length first, as nn.Transformer does "
     "without batch_first=True."
 )
+NO_PADDING = "Note: padding was not checked, since pad_id is None."
 _PADS = (1, 2, 7)
 _LEAST_PAIRS = 200
 _AT_LEAST, _NUMBERS = 8, 4_000_000
@@ -397,7 +398,7 @@ class _Check:
         if self.alone is not None:
             self.notes.append(f"Note: it reads one text, and was checked as {_AS[self.alone]}.")
         if self.pad_id is None:
-            self.notes.append("Note: padding was not checked, since pad_id is None.")
+            self.notes.append(NO_PADDING)
         return MaskReport(
             verdict=verdict_of(findings) if self.is_deterministic else "not deterministic",
             findings=findings,

@@ -11,7 +11,7 @@ from transformer_viz import edits as plain_edits
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.mask_checks.callable_check import DEFAULT_LENGTH, check_callable_masks
+from transformer_viz.mask_checks.callable_check import DEFAULT_LENGTH, NO_PADDING, check_callable_masks
 from transformer_viz.mask_checks.loaded_model_check import LoadedModelCheck
 from transformer_viz.mask_checks.perturbations import Perturbations
 from transformer_viz.mask_checks.port import of_target, reads_one_text
@@ -24,6 +24,7 @@ from transformer_viz.tracing.edit_tap import check_edits
 from transformer_viz.tracing.progress import OnProgress
 
 _MOST_REPLACEMENTS = 100
+_PADDING_UNKNOWN = "Note: padding was not checked, since the module has none that is known; tv.wrap(…, pad=…) says it."
 _FOR_CALLABLES = "vocabulary_size, pad_id, causal, max_length, avoid, replacements and seed"
 
 
@@ -139,14 +140,17 @@ def check_loaded_masks(
 def _check_module(model: ModuleModel, replacements: int, seed: int) -> MaskReport:
     """Checks a module of somebody's own as the callable that it is: where it is decoded, padding is hidden from it."""
     reader, sizes = model.model, model.model.sizes
+    special = {reader.start_id, *reader.end_ids} - {None}
     report = check_callable_masks(
         reader.answer,
         min(sizes.vocabulary, sizes.source_vocabulary or sizes.vocabulary),
-        reader.pad_id,
+        reader.pad_id if reader.knows_padding else None,
         alone=None if reader.kind.has_encoder else "decoder",
         max_length=min(DEFAULT_LENGTH, sizes.longest_target),
-        avoid=[number for number in (reader.start_id, *reader.end_ids) if number is not None],
+        # Where nobody says what padding is, it is most often 0; a text of it alone would see nothing.
+        avoid=special if reader.knows_padding else {*special, 0},
         replacements=replacements,
         seed=seed,
     )
-    return replace(report, subject=f"module {model.name}")
+    notes = tuple(_PADDING_UNKNOWN if note == NO_PADDING else note for note in report.notes)
+    return replace(report, subject=f"module {model.name}", notes=notes)

@@ -70,6 +70,7 @@ class ModuleReader:
         sizes: of the model.
         places: of each softmax of a pass, or None where it is no attention between tokens.
         batch_first: whether ids are given as (batch, length).
+        knows_padding: whether `pad_id` is the module's own padding, and not only what is hidden from it here.
     """
 
     passes: Passes
@@ -80,6 +81,7 @@ class ModuleReader:
     sizes: Sizes
     places: tuple[AttentionPlace | None, ...]
     batch_first: bool = True
+    knows_padding: bool = True
 
     rules: Rules | None = None
     training = False

@@ -200,6 +200,7 @@ class _Ids:
     pad: int
     n_source: int
     n_target: int
+    knows_padding: bool = True
 
 
 def _tokenizer(
@@ -226,7 +227,8 @@ def _tokenizer(
         ]
         chosen = numbers[2] if numbers[2] is not None else getattr(vocabulary, "pad_token_id", None)
         padding = next((each for each in (chosen, numbers[1]) if each is not None), 0)
-        return made, None, _Ids(numbers[0], numbers[1], padding, len(made.labels), len(made.labels))
+        sizes = len(made.labels), len(made.labels)
+        return made, None, _Ids(numbers[0], numbers[1], padding, *sizes, chosen is not None)
     is_pair = isinstance(vocabulary, tuple) and len(vocabulary) == 2 and not any(isinstance(each, str) for each in vocabulary)
     of_source, of_target = vocabulary if is_pair else (vocabulary, vocabulary)
     sources, targets = labels_of("vocabulary", of_source), labels_of("vocabulary", of_target)
@@ -235,10 +237,11 @@ def _tokenizer(
         _id_of(what, given, targets, lookup) for what, given in (("start", start), ("end", end), ("pad", pad))
     )
     named = next((number for token in ("<pad>", "[PAD]", "<PAD>", "PAD", "P") if (number := lookup(token)) is not None), None)
-    filling = next((each for each in (filling, named, last) if each is not None), 0)
+    known = filling if filling is not None else named
+    filling = next((each for each in (known, last) if each is not None), 0)
     specials = frozenset(each for each in (first, last, filling) if each is not None)
     tokenizer = ListTokenizer(targets, sources, specials, (), encode)
-    return tokenizer, None, _Ids(first, last, filling, len(sources), len(targets))
+    return tokenizer, None, _Ids(first, last, filling, len(sources), len(targets), known is not None)
 
 
 def _id_of(name: str, given: str | int | None, labels: Sequence[str], lookup: Callable[[str], int | None]) -> int | None:
@@ -331,6 +334,7 @@ def _reader(passes: Passes, kind: ModelKind, tokenizer: Tokenizer, ids: _Ids, lo
         sizes,
         tuple(by_number.get(number) for number in range(n_softmaxes)),
         batch_first,
+        ids.knows_padding,
     )
 
 
