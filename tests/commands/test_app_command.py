@@ -50,14 +50,15 @@ def app(cli, started):
     return lambda *arguments: cli("app", "--port", port, *arguments)
 
 
-def test_what_is_started(app, started):
-    """In this process, where Streamlit's settings are: guards an app that goes on when its parent is stopped."""
+def test_what_is_started(app, started, tmp_path):
+    """In this process, which guards an app that goes on when its parent is stopped; and in the folder where the command was
+    typed, whose files a module of one's own reads."""
     assert app().code == 0
     assert app("--address", "127.0.0.1", "--", "--server.headless", "true", "-v").code == 0
     folders, lines = zip(*started, strict=True)
-    assert folders == (ROOT, ROOT)
+    assert folders == (tmp_path, tmp_path)
     *run, port = lines[0][:-1]
-    assert run == ["streamlit", "run", "app.py"] and lines[0][-1] == "--server.address=localhost"
+    assert run == ["streamlit", "run", str(ROOT / "app.py")] and lines[0][-1] == "--server.address=localhost"
     assert lines[1] == [*run, port, "--server.address=127.0.0.1", "--server.headless", "true", "-v"]
 
 

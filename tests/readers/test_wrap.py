@@ -143,7 +143,7 @@ def test_the_certificate_is_about_the_module_itself(tiny):
 def test_a_module_is_not_accused_of_padding_that_nobody_named(tiny):
     """It hides id 0, and nobody says so: sound where that is not asked, while a leak is found all the same."""
     n = len(tiny.task.target_vocabulary)
-    words, options = ["_", "^", "$", *map(str, range(n - 3))], {"start": "^", "end": "$", "longest": 4}
+    words, options = ["_", "^", "$", *map(str, range(n - 3))], dict[str, Any](start="^", end="$", longest=4)
     report = tv.check_masks(tv.wrap(Foreign(tiny), words, **options), replacements=1)
     assert report.sound, str(report)
     assert any("padding was not checked" in note and "pad=" in note for note in report.notes)

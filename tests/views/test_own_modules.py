@@ -66,6 +66,15 @@ def test_explore_shows_it(start):
 
 
 @pytest.mark.usefixtures("named")
+@pytest.mark.parametrize("page", ["", "masks", "compare"])
+def test_a_page_opens_with_a_text_that_its_vocabulary_has(start, page):
+    """Not with a sentence in English, whose capital it does not know."""
+    at = start(page, checkpoint="small", **({"b_checkpoint": "small"} if page == "compare" else {}))
+    assert not at.error, [error.value for error in at.error]
+    assert "abcde" in str(at.session_state)
+
+
+@pytest.mark.usefixtures("named")
 def test_an_error_of_the_owners_code_is_shown_with_its_line(start):
     at = start(checkpoint="broken")
     words = said(at) + " ".join(error.value for error in at.error)

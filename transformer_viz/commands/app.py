@@ -68,7 +68,7 @@ def run(
         reason = getattr(error, "strerror", None) or "the address is not possible"
         raise OptionError(f"The app cannot listen on {address}, port {port}: {reason}. Choose another with --port.") from error
     for variable in (app_folders.FOLDERS_VARIABLE, app_folders.MODELS_VARIABLE):
-        # Their folders are those of where the command was typed: the app runs elsewhere.
+        # Their folders are those of where the command was typed: a training that the app starts runs elsewhere.
         if folders := [folder for folder in os.environ.get(variable, "").split(os.pathsep) if folder]:
             os.environ[variable] = os.pathsep.join(str(Path(folder).absolute()) for folder in folders)
     if (own_lessons := app_folders.lessons()) is not None:
@@ -103,9 +103,10 @@ def run(
                 raise ModelError(there[0].error)
             firsts.append(usable[0])
         os.environ[server_settings.OPENS_VARIABLE] = firsts[0]
-    # In this process, where `app.py` lies and Streamlit finds its settings: so a signal stops the app and leaves nothing
-    # behind, and one that comes while Streamlit is still being loaded is as quiet as any other (`__main__`).
-    os.chdir(app_folders.ROOT)
-    sys.argv = ["streamlit", "run", "app.py", f"--server.port={port}", f"--server.address={address}", *given]
+    # In this process, so that a signal stops the app and leaves nothing behind, and one that comes while Streamlit is still
+    # being loaded is as quiet as any other (`__main__`). And in this folder, whose files a module of one's own may read;
+    # Streamlit finds its settings beside `app.py`.
+    script = str(app_folders.ROOT / "app.py")
+    sys.argv = ["streamlit", "run", script, f"--server.port={port}", f"--server.address={address}", *given]
     runpy.run_module("streamlit", run_name="__main__")
     return 0

@@ -140,7 +140,7 @@ def check_loaded_masks(
 def _check_module(model: ModuleModel, replacements: int, seed: int) -> MaskReport:
     """Checks a module of somebody's own as the callable that it is: where it is decoded, padding is hidden from it."""
     reader, sizes = model.model, model.model.sizes
-    special = {reader.start_id, *reader.end_ids} - {None}
+    special = {number for number in (reader.start_id, *reader.end_ids) if number is not None}
     report = check_callable_masks(
         reader.answer,
         min(sizes.vocabulary, sizes.source_vocabulary or sizes.vocabulary),

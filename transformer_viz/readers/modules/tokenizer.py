@@ -66,6 +66,12 @@ class ListTokenizer(PieceTokenizer):
     def encode_target(self, text: str) -> list[int]:
         return self._read(text, self.labels)
 
+    def own_text(self, n_tokens: int) -> str:
+        """A text of so many of the first words or letters of the vocabulary, for an example."""
+        own = [token for number, token in enumerate(self.sources) if number not in self.specials]
+        own = [token for token in own if token.isalnum()] or own or [*self.sources]
+        return ("" if _are_letters(self.sources) else " ").join(own[place % len(own)] for place in range(n_tokens))
+
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
         between = "" if _are_letters(self.labels) else " "
         return [between.join(self.label(number) for number in ids if number not in self.specials) for ids in rows]

@@ -12,6 +12,7 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
+from transformer_viz.readers.modules.tokenizer import ListTokenizer
 from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
 from transformer_viz.views.components import decoding, mask_tokens, option_notes, viewer, ways
@@ -181,7 +182,18 @@ def default_text(model: LoadedModel | None) -> str:
         return model.task.examples()[0].text
     if model.tokenizer.mask_id is not None and not model.model.kind.writes:
         return f"{_BEGINNING} {model.tokenizer.source_labels([model.tokenizer.mask_id])[0]}."
-    return _BEGINNING if model.model.kind.has_prompt else _SENTENCE
+    return readable(model, _BEGINNING if model.model.kind.has_prompt else _SENTENCE, 5)
+
+
+def readable(model: LoadedModel, text: str, n_tokens: int) -> str:
+    """The text, or where a model has a vocabulary of its own that does not have these words, so many tokens of that."""
+    if not isinstance(model.tokenizer, ListTokenizer) or model.tokenizer.encode is not None:
+        return text
+    try:
+        model.tokenizer.encode_source(text)
+    except InputError:
+        return model.tokenizer.own_text(n_tokens)
+    return text
 
 
 def start_text(text: str = "text", checkpoint: str = "checkpoint", default: str | None = None) -> None:

@@ -196,7 +196,7 @@ def side_of_padding(model: LoadedModel) -> str:
 def default_sources(model: LoadedModel) -> str:
     """Examples of different lengths, one a line."""
     if model.task is None:
-        return "\n".join([bar.default_text(model), _SHORT, _LONG])
+        return "\n".join([bar.default_text(model), bar.readable(model, _SHORT, 3), bar.readable(model, _LONG, 8)])
     chosen: dict[int, str] = {}
     for example in model.task.examples():
         if len(example.text) <= 20:
