@@ -11,9 +11,10 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 
 _LEGENDS: dict[Kind, str] = {
-    "encoder": "row = the source {read} that looks · column = the {read} looked at",
-    "decoder": "row = the {written} being written · column = the {written} looked at · grey = masked",
-    "cross": "row = the {written} being written · column = the {read} looked at · ring = the right token",
+    "encoder": "row = the source {read} that looks · column = the {read} looked at, more where the colour is stronger",
+    "decoder": "row = the {written} being written · column = the {written} looked at, of those written so far · grey = masked",
+    "cross": "row = the {written} being written · column = the {read} looked at, more where the colour is stronger · "
+    "ring = the right token",
 }
 
 

@@ -5,9 +5,9 @@ import { percentWords } from "./brief.js";
 const MOST_WORDS = 120;
 const N_CANDIDATES = 6;
 const LEGENDS = {
-  encoder: "row = the source {read} that looks · column = the {read} looked at",
-  decoder: "row = the {written} being written · column = the {written} looked at · grey = masked",
-  cross: "row = the {written} being written · column = the {read} looked at · ring = the right token",
+  encoder: "row = the source {read} that looks · column = the {read} looked at, more where the colour is stronger",
+  decoder: "row = the {written} being written · column = the {written} looked at, of those written so far · grey = masked",
+  cross: "row = the {written} being written · column = the {read} looked at, more where the colour is stronger · ring = the right token",
 };
 
 export const shorten = (text, most = 40) => {

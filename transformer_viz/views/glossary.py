@@ -97,7 +97,11 @@ TERMS: dict[str, Term] = {
         "nostalgebraist 2020",
     ),
     "layer": Term("One of the equal blocks of which a model is stacked; L2 is the second from below", PAGES),
-    "head": Term("One of the attentions that a layer computes in parallel, each with its own weights", PAGES, _VASWANI),
+    "head": Term(
+        "One of several ways of looking that a layer has side by side, each with its own weights: each small map shows one",
+        PAGES,
+        _VASWANI,
+    ),
     "encoder self-attention": Term("The source tokens look at each other"),
     "decoder self-attention": Term("Each written token looks at itself and at those before it"),
     "cross-attention": Term("Each token being written looks at the source, as the encoder has read it"),
