@@ -1,5 +1,6 @@
 """Each step of each lesson as its link opens it: something to look at, a card beside it, and whole buttons."""
 
+import time
 from typing import Any
 
 import pytest
@@ -60,7 +61,14 @@ def _faults(page: Page, server: str, language: str, lesson: Lesson, number: int)
     page.goto(f"{server}/?lesson={language}{lesson.name}.{number}")
     expect(page.locator(".st-key-lesson-card").get_by_role("heading")).to_have_text(step.title)
     at_rest(page)
-    found: dict[str, Any] = page.evaluate(_LOOK, POINTS[step.point].selector if step.point else None)
+    target, end = POINTS[step.point].selector if step.point else None, time.monotonic() + 20
+    # The page scrolls to what a step points at once that is drawn.
+    while (faults := _seen_faults(page.evaluate(_LOOK, target))) and time.monotonic() < end:
+        page.wait_for_timeout(100)
+    return faults
+
+
+def _seen_faults(found: dict[str, Any]) -> list[str]:
     return [
         *(["nothing to look at"] if not found["pictures"] else []),
         *[f"the button {words} is cut" for words in found["cut"]],
