@@ -6,7 +6,7 @@ import { choose, fill, hear } from "./boxes.js";
 import { briefWords, CROSSING } from "./brief.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
-import { LinkedChart } from "./linked.js";
+import { LinkedChart, standing } from "./linked.js";
 import { mapFigure, withMarks } from "./map.js";
 import { caption, circle, mark, rectangle } from "./marks.js";
 import { Kind } from "./numbers.js";
@@ -183,17 +183,10 @@ export class Viewer {
     );
     this.aligned = run.aligner ? new Aligned(run.aligner) : null;
     const names = Object.keys(this.#kinds);
-    this.#maps = this.#charts(this.#maps, names, this.part("maps"), () => this.#figureRoom());
-    this.#small = this.#charts(this.#small, names, this.part("mosaics"), (name) => this.#smallRoom(name));
+    const chart = (host) => new LinkedChart(host, (chart) => this.#mark(chart));
+    this.#maps = standing(this.#maps, names, this.part("maps"), () => chart(this.#figureRoom()));
+    this.#small = standing(this.#small, names, this.part("mosaics"), (name) => chart(this.#smallRoom(name)));
     for (const name of ["kind", "layer", "head"]) this.box(name).hidden = run.controls?.[name] === false;
-  }
-
-  // A chart for each kind, of which those that are there already stay.
-  #charts(before, names, room, make) {
-    const charts = names.map((name) => before[name] ?? new LinkedChart(make(name), (chart) => this.#mark(chart)));
-    const hosts = charts.map(({ host }) => host);
-    if (hosts.length !== room.children.length || hosts.some((host, i) => host !== room.children[i])) room.replaceChildren(...hosts);
-    return Object.fromEntries(names.map((name, i) => [name, charts[i]]));
   }
 
   #figureRoom() {
