@@ -36,7 +36,8 @@ _OF_HEAD, _STAYS = ("kind", "layer", "head"), ("key", "tile", "kind", "layer", "
 """What says which head is looked at; and the presses after which the run is the same."""
 _STATE = """() => {
   if (document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning') return null;
-  if (window.__asked > window.__heard) return null;
+  // Streamlit fetches what draws a box when it first has one, and a grey bar stands for it meanwhile.
+  if (window.__asked > window.__heard || document.querySelector('[data-testid=stSkeleton]')) return null;
   const main = document.querySelector('[data-testid=stMain]') ?? document.body, boxes = {}, charts = {};
   for (const one of main.querySelectorAll('[class*=st-key-]')) {
     const key = [...one.classList].find((name) => name.startsWith('st-key-')).slice(7);
@@ -55,16 +56,18 @@ _STATE = """() => {
       typeof each === 'number' ? Math.round(1e4 * each) / 1e4 : each);
     charts[`${key} ${part}`] = chart.data.filter(({ type }) => type === 'heatmap').map(({ z }) => numbers(z));
   }
-  const viewer = main.querySelector('.st-key-picture .viewer');
+  const viewer = main.querySelector('.st-key-picture :is(.viewer, .learned)');
   if (main.querySelector('.st-key-picture [aria-busy=true]')) return null;
   const focus = main.querySelector('.st-key-picture .boxes');
   if (focus) {
     boxes.kind = focus.querySelector('[data-box=kind] [aria-pressed=true]')?.textContent;
-    for (const name of ['layer', 'head']) boxes[name] = focus.querySelector(`[data-box=${name}]`).selectedOptions[0]?.text;
+    for (const name of ['layer', 'head', 'position']) {
+      const box = focus.querySelector(`[data-box=${name}]`);
+      if (box) boxes[name] = box.selectedOptions[0]?.text;
+    }
   }
-  const player = viewer ?? document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]')?.shadowRoot;
   if (!Object.keys(boxes).length) return null;
-  const moments = [...player?.querySelectorAll('[data-part=output] > *') ?? []];
+  const moments = [...viewer?.querySelectorAll('[data-part=output] > *') ?? []];
   const now = moments.findIndex((cell) => cell.classList.contains('now'));
   const tabs = [...main.querySelectorAll('[role=tab][aria-selected=true]')].map((tab) => tab.textContent.trim());
   return { boxes, charts, moment: now, tabs };
@@ -103,7 +106,11 @@ class Pressed:
             try:
                 said = presses[name]()
             except Error as error:
-                return [f"{name} cannot be pressed: {str(error)[:300]}", f"after {', '.join(done)}"]
+                # What was reset may have taken the picture away.
+                if name in _OF_HEAD and not self._shown(_BOXES):
+                    done.append(f"{name} has gone")
+                    continue
+                return [f"{name} cannot be pressed: {str(error)[:2000]}", f"after {', '.join(done)}"]
             done.append(f"{name} {said}".strip())
             if self.name == "masks" and name not in _STAYS:
                 self.is_moving = True
@@ -188,7 +195,8 @@ class Pressed:
             steps = {} if {"text", "b_text"} & self.want.keys() else {"key": self._key}
             return {**head, **steps, "tile": self._tile, **texts, **switch}
         if self.name == "learned":
-            more = {"key": self._key, "tile": self._tile, "position": lambda: self._select("position")}
+            more = {"key": self._key, "tile": self._tile, "position": lambda: self._head("position")}
+            more |= {"moment": self._moment}
             return {**head, **more, **switch}
         numbers = {"number": lambda: self._select("survey_number"), "tile": self._tile, "tab": self._tab}
         return {**head, **numbers, **switch}
@@ -219,7 +227,7 @@ class Pressed:
         return words
 
     def _head(self, key: str) -> str:
-        """A layer or a head: of the viewer, or of the page."""
+        """A layer, a head or a position: of the viewer, or of the page."""
         if not self._shown(_BOXES):
             return self._select(key)
         box = self.page.locator(f"{_BOXES} >> [data-box={key}]").first
@@ -309,15 +317,17 @@ class Pressed:
 
     def _tile(self) -> str:
         kind = self.dice.choice([*KIND_TITLES])
-        places = {"learned": f"mosaic-{kind} .chart"}
-        place = f".st-key-{places.get(self.name, f'picture [data-kind={kind}]')}"
+        place = f".st-key-picture .mosaics [data-kind={kind}]"
         chart = self.page.locator(place).first
         if not self._shown(place):
             return "is not there"
-        tiles = chart.evaluate("(chart) => chart.layout?.meta?.tiles ?? []")
-        heads = chart.evaluate("(chart) => chart.layout?.meta?.heads ?? 1")
-        if not tiles:
+        try:
+            meta = chart.evaluate("(chart) => chart.layout?.meta", timeout=2_000)
+        except Error:  # the answer to the press before has no such map
+            return "has gone"
+        if not meta or not meta.get("tiles"):
             return "is not there"
+        tiles, heads = meta["tiles"], meta.get("heads", 1)
         number = self.dice.randrange(len(tiles))
         y, x = divmod(number, heads)
         click_chart(self.page, chart, lambda meta: ((x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"]))
@@ -330,11 +340,17 @@ class Pressed:
         self.page.evaluate("() => document.activeElement?.blur()")
         self.page.keyboard.press(key)
         self.want["moment"] = self.page.evaluate(
-            """() => [...(document.querySelector('.st-key-picture .viewer')
-              ?? document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]').shadowRoot)
+            """() => [...document.querySelector('.st-key-picture :is(.viewer, .learned)')
               .querySelectorAll('[data-part=output] > *')].findIndex((cell) => cell.classList.contains('now'))"""
         )
         return key
+
+    def _moment(self) -> str:
+        """A moment of a training, by its button."""
+        buttons = self.page.locator(".st-key-picture [data-part=output] button")
+        self.want["moment"] = place = self.dice.randrange(buttons.count())
+        buttons.nth(place).click()
+        return str(place + 1)
 
     def _switch(self) -> str:
         self.settled()

@@ -1,17 +1,22 @@
 """A large run on a page and in the app: `python -m benchmarks.large_run [--tokens 512] [--layers 12] [--heads 12]`.
 
 How large its page is and how long it takes to make; in Chromium how long until it is drawn, until another head is, and what it
-needs of the browser's memory; and the same of the app, with what it sends. The run is of a decoder alone, with random weights.
+needs of the browser's memory; the same of the app, with what it sends; and bertviz's page of the same numbers, if bertviz is
+installed. The run is of a decoder alone, with random weights.
 """
 
 import argparse
 import time
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Browser, Page
+import numpy as np
+import torch
+from playwright.sync_api import Browser, Error, Page
 
 import transformer_viz as tv
 from benchmarks import browser, served
@@ -22,6 +27,7 @@ _IS_DRAWN = """() => bench.focusRun() !== null
   && [...document.querySelectorAll('.viewer [data-part=mosaics] .chart')].every((chart) => chart.dataset.run)
   && /head \\d+ looks/.test(document.querySelector('.viewer [data-part=sentence]').textContent)"""
 """The large map, all small ones, and the sentence of the head that is shown, which comes with its numbers."""
+_IS_BERTVIZ = "document.querySelectorAll('#vis svg line').length > 0"
 _CHOOSE = """(head) => {
   const box = document.querySelector('.viewer [data-box=head]');
   box.value = String(head);
@@ -38,7 +44,7 @@ def main() -> None:
     asked = parser.parse_args()
     trace = random_decoder(asked.tokens, asked.layers, asked.heads)
     with TemporaryDirectory() as folder, browser.browser() as running:
-        for lines in (page_lines, app_lines):
+        for lines in (page_lines, app_lines, bertviz_lines):
             for line in lines(running, trace, Path(folder)):
                 print(line, flush=True)
 
@@ -75,6 +81,22 @@ def app_lines(running: Browser, trace: tv.Trace, folder: Path) -> Iterator[str]:
         yield f"the app opens a file of {file.stat().st_size / 1e6:.1f} MB in {took:.0f} ms, {sum(sent) / 1e6:.2f} MB sent"
         sent.clear()
         yield f"the app, {of_heads(page)}, {sum(sent) / 1e6 / PRESSES:.2f} MB sent for each"
+
+
+def bertviz_lines(running: Browser, trace: tv.Trace, folder: Path) -> Iterator[str]:
+    """bertviz's model view of the same numbers, which loads three scripts from another server."""
+    if find_spec("bertviz") is None:
+        yield "bertviz: skipped: not installed (benchmarks/requirements.txt)"
+        return
+    layers = [torch.from_numpy(layer[None].astype(np.float32)) for layer in trace.decoder.weights]
+    file, started = folder / "bertviz.html", time.perf_counter()
+    view = import_module("bertviz").model_view(layers, list(trace.target_tokens), html_action="return")
+    file.write_text(f"<!doctype html><meta charset=utf-8>{view.data}", encoding="utf-8")
+    yield f"bertviz's page: {file.stat().st_size / 1e6:.0f} MB, made in {time.perf_counter() - started:.0f} s"
+    try:
+        yield f"bertviz's page opens in {browser.visit(running, file.as_uri(), _IS_BERTVIZ):.0f} ms"
+    except Error as error:
+        yield f"bertviz's page does not open: {str(error).splitlines()[0]}"
 
 
 def of_heads(page: Page) -> str:

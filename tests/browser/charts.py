@@ -9,27 +9,22 @@ from playwright.sync_api import Locator, Page, TimeoutError
 from transformer_viz.terms import Head, Kind
 
 PICTURE = ".st-key-picture .viewer"
-FOCUS = f":is({PICTURE} [data-part=focus], .st-key-focus .chart)"
-"""The large map, in a viewer or in a page that has a chart and a player."""
+FOCUS = ".st-key-picture [data-part=focus]"
+"""The large map."""
 TREE = ".st-key-search-tree .chart"
 IS_DRAWN = """((chart) => {
-  const viewer = chart?.closest('.viewer, .pair, .masked, .heads');
+  const viewer = chart?.closest('.viewer, .pair, .masked, .heads, .learned, .one-head');
   return viewer ? Boolean(chart.data) && !chart.ariaBusy && viewer.ariaBusy !== 'true' : Boolean(chart?.__drawn);
 })"""
 """Whether Plotly has drawn what was pressed last."""
 STEP = """((chart) => {
-  const viewer = chart.closest('.viewer'), isNow = (cell) => cell.classList.contains('now');
-  return viewer ? [...viewer.querySelectorAll('[data-part=output] .token')].findIndex(isNow) : chart.__step;
+  const isNow = (cell) => cell.classList.contains('now');
+  return [...chart.closest('.viewer, .learned').querySelectorAll('[data-part=output] .token')].findIndex(isNow);
 })"""
-HAS_WORDS = """(() => {
-  const player = document.querySelector('.st-key-player [data-testid=stBidiComponentIsolated]');
-  return !player || player.shadowRoot?.querySelector('.strip .token') != null;
-})"""
-"""Whether a player in a component of its own, where a page has one, has its tokens: Streamlit fetches its script meanwhile."""
 AT_REST = """async () => {
   const look = LOOK, end = performance.now() + PATIENCE_MS;
   const isIdle = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
-    && !(window.__asked > window.__heard) && HAS_WORDS()
+    && !(window.__asked > window.__heard)
     && [...document.querySelectorAll('.chart')].every((chart) => IS_DRAWN(chart) || !chart.clientWidth);
   let last = null, since = 0, failure = null;
   while (performance.now() < end) {
@@ -84,12 +79,10 @@ AREA = """(selector, name = 'xy') => {
   };
 }"""
 """Where on the screen a chart has a map, or the values of its axes."""
-HEAD = f"""() => {{
-  const {{ kind, layer, head }} = document.querySelector('{FOCUS}')?.__drawn ?? {{}};
-  if (!document.querySelector('{PICTURE}')) return [kind, layer, head].map(String);
-  const box = (name) => document.querySelector('{PICTURE} [data-box=' + name + ']');
-  return [box('kind').querySelector('[aria-pressed=true]')?.value, box('layer').value, box('head').value];
-}}"""
+HEAD = """() => {
+  const box = (name) => document.querySelector(`.st-key-picture [data-box=${name}]`);
+  return [box('kind')?.querySelector('[aria-pressed=true]')?.value, box('layer')?.value, box('head')?.value];
+}"""
 HOVER = f"{FOCUS} .hovertext"
 """What Plotly says at the hand."""
 
@@ -103,7 +96,6 @@ def at_rest(page: Page, look: str = "() => null") -> Any:
     """
     source = (
         AT_REST.replace("LOOK", look)
-        .replace("HAS_WORDS", HAS_WORDS)
         .replace("IS_DRAWN", IS_DRAWN)
         .replace("REST_MS", str(REST_MS))
         .replace("PATIENCE_MS", str(PATIENCE_MS))
@@ -184,7 +176,7 @@ def small(kind: Kind) -> str:
 
 def wait_until_drawn(page: Page, chart: str = FOCUS) -> None:
     """Until there is such a chart, and it is drawn."""
-    page.wait_for_function(f"(chart) => {IS_DRAWN}(document.querySelector(chart)) && {HAS_WORDS}()", arg=chart)
+    page.wait_for_function(f"(chart) => {IS_DRAWN}(document.querySelector(chart))", arg=chart)
 
 
 def head_of(page: Page) -> tuple[str, int, Head]:
@@ -211,7 +203,7 @@ def wait_for_step(page: Page, step: int) -> None:
     page.wait_for_function(
         f"""([chart, step]) => {{
           const found = document.querySelector(chart);
-          return {IS_DRAWN}(found) && {STEP}(found) === step && {HAS_WORDS}();
+          return {IS_DRAWN}(found) && {STEP}(found) === step;
         }}""",
         arg=[FOCUS, step],
     )

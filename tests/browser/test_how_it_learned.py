@@ -20,6 +20,7 @@ from transformer_viz.tasks.reverse import Reverse
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+SMALL = ".st-key-picture .mosaics [data-kind=cross]"
 NAME, TEXT, STEPS = "tiny-learned", "abcabd", (0, 1, 3, 8, 22)
 
 
@@ -73,7 +74,6 @@ def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page:
     page.keyboard.press("ArrowLeft")
     wait_for_step(page, 2)
     expect(page).to_have_url(re.compile(r"[?&]moment=3\b"))
-    # The small maps follow once the moment has rested, and the film stays where it is.
     expect(page.locator(".stMain")).to_contain_text("All heads. After 3 steps of training")
     wait_for_step(page, 2)
     sentence = page.locator("[data-part=sentence]").inner_text()
@@ -88,8 +88,8 @@ def test_a_click_on_a_tile_takes_the_moment_with_it(page: Page, server: str) -> 
     wait_for_step(page, 4)
     page.locator("[data-part=output] button").nth(1).click()
     expect(page.locator(".stMain")).to_contain_text("All heads. After 1 step of training")
-    wait_until_drawn(page, ".st-key-mosaic-cross .chart")
-    tile = page.locator(".st-key-mosaic-cross .chart")
+    wait_until_drawn(page, SMALL)
+    tile = page.locator(SMALL)
     box = tile.bounding_box()
     assert box is not None
     # Layer 1, head 1 of 2 x 3.

@@ -16,7 +16,7 @@ from transformer_viz.trace.attention import Attention
 pytestmark = pytest.mark.browser
 
 EDIT = ".pair [data-part=mask-now]"
-SCORES = ".st-key-lab-scores .chart"
+SCORES = ".one-head [data-part=focus]"
 
 
 def open_masks(page: Page, server: str, **query: str) -> None:

@@ -1,4 +1,4 @@
-"""What a page sent to the browser, as the browser gets it: its words, its charts, the player."""
+"""What a page sent to the browser, as the browser gets it: its words, its charts."""
 
 import json
 from collections.abc import Callable
@@ -64,12 +64,6 @@ def said(at: AppTest) -> str:
 def read_markdown(words: str) -> str:
     """Words that are sent as Markdown, as one reads them, but for what is strong."""
     return words.replace(APART, "").translate({ord("\\"): "", ord("\u00a0"): " "})
-
-
-def player(at: AppTest) -> dict[str, Any]:
-    """What the step player was sent."""
-    (part,) = [part for part in at.get("bidi_component") if part.proto.component_name == "transformer-viz-player"]
-    return json.loads(part.proto.json)
 
 
 def codes(at: AppTest) -> str:

@@ -12,12 +12,8 @@ VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
 
 EXCEPTIONS = {
     "inside": "a click on a number of the tab Inside is `explained`",
-    "player": "the step player: where it rests is `step`, in *How it learned* `moment`",
     "viewer": "what it shows is in the link: test_links_open_the_same.py; a pressed cell of a mask is in `edits`",
     "typed": "the box of its text, which is `text`",
-    "mosaic-encoder": "a click on a tile moves kind, layer and head",
-    "mosaic-decoder": "likewise",
-    "mosaic-cross": "likewise",
     **{f"patch-chart-{kind}": "a click on a place of A is `patch_place`" for kind in ("encoder", "decoder", "cross")},
     **{f"compare-{name}": "it is looked at and not pressed" for name in ("patched", "shown")},
     "survey-texts": "a click on a text opens Explore, whose link has it",
@@ -25,7 +21,6 @@ EXCEPTIONS = {
     "survey-box_0": "a box for a file, which a link cannot hold",
     "search-tree-chart": "a click on a node is `node`",
     "hypotheses": "likewise a row",
-    "lab-scores-chart": "a click on a row is `row`",
     "theme-choice": "a browser's own, which Streamlit keeps there for all its pages",
     "screen": "that the window is narrow is the window's own",
     "drawing": "a press on an attention moves kind and layer",

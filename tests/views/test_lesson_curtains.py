@@ -1,7 +1,6 @@
 """What stands under a curtain in each step of each lesson: never a page, and always what is asked."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.figures.sent import numbers
 from tests.needs import slow
-from tests.views.drawn import charts, player
+from tests.views.drawn import charts
 from tests.views.viewer import array, content, has_viewer, viewer
 from transformer_viz.learn.example_run import example_of
 from transformer_viz.learn.lesson import LESSONS, Ask, find_lessons, read_lesson
@@ -43,20 +42,25 @@ def hidden_row(at: AppTest, ask: Ask, link: Link, *, is_hidden: bool) -> None:
 
 def hidden_moment(at: AppTest, ask: Ask, link: Link) -> None:
     """Whether the page of a training was sent no moment after the one that is asked about, and of this one no later row."""
-    film, row = next(one.figure for one in charts(at) if one.key == "film-chart"), (ask.row or 1) - 1
-    steps = [button["text"].replace(",", "") for button in player(at)["output"]]
-    assert steps[-1] == link.values["moment"] and len(film["frames"]) == len(steps)
-    assert player(at)["output"][-1]["title"] == COVERED
-    written = [token["text"] for token in player(at)["written"][-1]]
+    sent, row = content(at), (ask.row or 1) - 1
+    last = len(sent["moments"]) - 1
+    assert str(sent["moments"][-1]) == link.values["moment"]
+    assert sent["output"][-1]["title"] == COVERED
+    written = [token["text"] for token in sent["written"][-1]]
     assert {*written[row:]} == {"?"}
-    sent = film["frames"][-1]["data"][0]["z"]
-    assert np.isnan(numbers(sent)[row:]).all() and not np.isnan(numbers(sent)[:row]).any()
-    # The lines of all heads end before this moment.
-    assert not [y for line in film["data"] if line.get("xaxis") == "x2" for x, y in points(line) if x == len(steps) - 1 and y]
-
-
-def points(line: Any) -> list[tuple[Any, Any]]:
-    return list(zip(line.get("x", []), line.get("y", []), strict=False)) if line.get("mode") == "lines" else []
+    assert not any(bars["x"] for bars in sent["candidates"][-1][row:])
+    for kind in sent["kinds"].values():
+        then, shape = kind["measures"][str(last)], kind["shape"]
+        weights = array(then["weights"])
+        if kind["linked"]["kind"] != "encoder":
+            assert np.isnan(weights[:, :, row:]).all() and not np.isnan(weights[:, :, :row]).any()
+            small = numbers(then["mosaic"]["data"][0]["z"])
+            assert np.isnan(small[row : shape[2]]).all()
+        # The lines of all heads end before this moment.
+        if kind["linked"]["kind"] == "cross":
+            ways = kind["picture"]["ways"]
+            assert np.isnan(array(ways["values"])[-1]).all() and not np.isnan(array(ways["values"])[:-1]).any()
+            assert {head[last] for layer in ways["said"] for head in layer} == {""}
 
 
 @pytest.mark.parametrize("file", GONE_THROUGH, ids=lambda file: f"{file.parent.name}-{file.stem}")
@@ -70,7 +74,9 @@ def test_no_step_is_an_empty_page_and_none_tells(start, shipped, file):
         assert not at.error and not at.exception, f"{lesson.name}.{number + 1}"
         assert has_viewer(at) or drawn or link.address == "/train", f"{lesson.name}.{number + 1}"
         # Where masks are asked for, no map of the page shows them.
-        assert (link.page == "explore") == has_viewer(at) or (link.page == "masks" and ask is None)
+        assert (link.page == "explore" or (link.page == "train" and link.address != "/train")) == has_viewer(at) or (
+            link.page == "masks" and ask is None
+        )
         if ask is None:
             continue
         if COVERS[ask.kind] in ("row", "mask") and link.page == "explore":
@@ -80,8 +86,8 @@ def test_no_step_is_an_empty_page_and_none_tells(start, shipped, file):
         elif link.page == "train":
             hidden_moment(at, ask, link)
             at.button(key="lesson-skip").click().run()
-            film = next(one.figure for one in charts(at) if one.key == "film-chart")
-            assert len(film["frames"]) == len(player(at)["output"]) and len({*map(str, player(at)["output"])}) > 1
+            assert len(content(at)["moments"]) == len(content(at)["output"]) > 1
+            assert not np.isnan(array(content(at)["kinds"]["cross"]["picture"]["ways"]["values"])).any()
         elif link.page == "masks":
             assert {*drawn} == {key for key in drawn if key.startswith("lesson-masks")}
             if ask.kind == "masked":

@@ -66,7 +66,7 @@ def test_what_takes_the_rest_of_the_page_with_it(start, everything, page, key):
 
 
 def test_where_the_player_rests(start, everything):
-    at = enter(start, "train", {"moment": "3", "learned": True, "text": "hello", "checkpoint": "reverse-small"})
+    at = enter(start, "train", {"moment": 3, "learned": True, "text": "hello", "checkpoint": "reverse-small"})
     assert link_of(at)["moment"] == "3"
     opens_the_same(start, "train", at)
 

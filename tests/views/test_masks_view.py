@@ -3,12 +3,14 @@
 import re
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.figures.sent import numbers
 from tests.until import until
 from tests.views import viewer
 from tests.views.drawn import finished, pictures, press, said
@@ -225,6 +227,11 @@ def test_a_mistake_is_made_and_taken_back_in_the_gallery(start):
     assert said(at).count("Nothing is padded here") == sum(mistake.needs_padding for mistake in MISTAKES.values())
 
 
+def last_map(figure: dict[str, Any]) -> np.ndarray:
+    """The weights after the softmax: the first of the traces on the last axes."""
+    return numbers(next(trace["z"] for trace in figure["data"] if trace["type"] == "heatmap" and trace.get("xaxis") == "x3"))
+
+
 def test_scores_a_row_and_its_sum(start):
     query = {"sources": "hello\nab", "sentence": "2", "kind": "encoder", "row": "3", "fill": "-1e9", "precision": "float16"}
     at = start("masks", masks_tab=TABS[1], **query)
@@ -235,6 +242,13 @@ def test_scores_a_row_and_its_sum(start):
     assert float(frame["weight"].sum()) == pytest.approx(1, abs=2e-3)
     fates = at.dataframe[1].value
     assert list(fates["the row"])[:2] == ["NaN", "NaN"]
+    # Another head and row is the browser's, and the table follows.
+    viewer.press(at, kind="cross", layer=0, head=1, row=1)
+    assert list(at.dataframe[0].value["token"])[:2] == ["<start>", "a"]
+    assert {"head": "head 2", "layer": "layer 1"}.items() <= link_of(at).items()
+    assert link_of(at)["row"].startswith("row 2·")
+    weights = last_map(viewer.one_head(at))
+    np.testing.assert_allclose(at.dataframe[0].value["weight"][:4], weights[1][:4], atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ SAMPLED = {"b_strategy": "sample", "b_seed": "7", "b_temperature": "1.5", "devic
 MASKS = {"sources": f"hello\n{HOSTILE}\nab", "targets": "olleh\n\nb'a", "sentence": "2"}
 MASKS |= {"kind": "cross", "layer": "2", "head": "3"}
 CHANGED = {"edits": "cross:1-2, decoder.1.2:zero", "mistake": "no-causal"}
-SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
+SCORES = {"fill": "-1e9", "precision": "float16"}
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,7 @@ SCORES = {"fill": "-1e9", "precision": "float16", "row": "3"}
         (None, {**EXPLORE, "explore_tab": "Masks"}, 0, None),
         (None, {**ON_TRIAL, "question": "Is its order faithful?", "curves": "true"}, 0, None),
         (None, {**SEARCH, "explore_tab": "Heads", "alpha": "1.25"}, 1, None),
-        ("train", FILM, 1, None),
         ("masks", {**MASKS, "masks_tab": "Masks"}, 0, None),
-        ("masks", {**MASKS, "masks_tab": "Scores to weights", **SCORES, **CHANGED}, 0, None),
         ("masks", {**MASKS, "masks_tab": "Loss", **CHANGED}, 0, None),
     ],
 )
@@ -57,6 +55,32 @@ def test_the_pictures_are_drawn_again_by_public_names(start, everything, run_cod
     assert on_page(at, first, last)
     assert shown(run_code(lines)) == on_page(at, first, last)
     assert [line for line in lines.splitlines() if "import" in line] == ["import transformer_viz as tv"]
+
+
+def test_the_moment_of_a_training(start, everything, run_code):
+    at = start("train", **OPEN | FILM)
+    film, *small = shown(run_code(programs(at)[0]))
+    begin, kinds = viewer.viewer(at)["start"], viewer.content(at)["kinds"]
+    moment, kind = str(viewer.content(at)["moments"].index(begin["moment"])), kinds[begin["kind"]]
+    wanted = viewer.array(kind["measures"][moment]["weights"])[kind["numbers"].index(begin["layer"]), begin["head"]]
+    drawn = viewer.heatmap(film)
+    np.testing.assert_array_equal(drawn, np.where(np.isnan(drawn), np.nan, wanted))
+    assert np.isfinite(drawn).any() and len(small) == len(kinds)
+    for figure, of_kind in zip(small, kinds.values(), strict=True):
+        np.testing.assert_array_equal(viewer.heatmap(figure), viewer.heatmap(of_kind["measures"][moment]["mosaic"]))
+
+
+def test_the_scores_of_a_head(start, everything, run_code):
+    at = start("masks", **OPEN | MASKS, masks_tab="Scores to weights", **SCORES, **CHANGED)
+    viewer.press(at, row=2)
+    [figure] = shown(run_code(programs(at)[0]))
+    sent = viewer.one_head(at)
+    maps = [[trace for trace in one["data"] if trace["type"] == "heatmap"] for one in (figure, sent)]
+    for drawn, wanted in zip(*maps, strict=True):
+        np.testing.assert_array_equal(numbers(drawn["z"]), numbers(wanted["z"]))
+    assert len(maps[0]) >= 3
+    [frame, *_] = figure["layout"]["shapes"]
+    assert (frame["y0"] + frame["y1"]) / 2 == viewer.viewer(at)["start"]["row"] == 2
 
 
 @pytest.mark.parametrize(

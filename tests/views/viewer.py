@@ -74,6 +74,13 @@ def part(at: AppTest, kind: str, layer: int, head: Any) -> dict[str, Any]:
     return {"weights": weights.tolist(), "sentences": json.loads(inflated["sentences"])}
 
 
+def one_head(at: AppTest) -> dict[str, Any]:
+    """The figure of the head in focus, of a page whose figures only the server makes."""
+    run, start = sent_runs.fetched(viewer(at)["content"]), viewer(at)["start"]
+    assert run is not None
+    return run.part(start["kind"], start["layer"], start["head"])
+
+
 def array(typed: Mapping[str, Any]) -> np.ndarray:
     """An array of the content."""
     flat = np.frombuffer(base64.b64decode(typed["bdata"]), typed["dtype"])
@@ -156,6 +163,8 @@ def written(at: AppTest) -> dict[str, str]:
     sent = viewer(at)
     defaults, kinds = sent["address"]["defaults"], sent["address"]["kinds"]
     # A table of heads has no step and no pin.
+    if not {"moment", "row"}.isdisjoint(sent["start"]):
+        return _written_of_others(sent)
     start: dict[str, Any] = {"step": 0, "pin": [], "lines": "auto", "measure": "weights", **sent["start"]}
     defaults = {"step": 0, "lines": "auto", "measure": "weights", **defaults}
     head, pin = start["head"], ",".join("" if place is None else str(place + 1) for place in start["pin"])
@@ -169,6 +178,21 @@ def written(at: AppTest) -> dict[str, str]:
     }
     changed = {name: word for name, word in words.items() if start[name] != defaults[name]}
     return changed | ({"pin": pin.removesuffix(",")} if pin else {})
+
+
+def _written_of_others(sent: dict[str, Any]) -> dict[str, str]:
+    """Of the moments of a training, or of a figure of one head."""
+    start, address = sent["start"], sent["address"]
+    own = {"row": address["rows"][start["kind"]][start["row"]]} if "row" in start else {}
+    if "moment" in start:
+        own = {"moment": str(start["moment"]), "position": address["positions"][start["position"]]}
+    words = {
+        "kind": address["kinds"][start["kind"]],
+        "layer": f"layer {start['layer'] + 1}",
+        "head": f"head {start['head'] + 1}",
+        **own,
+    }
+    return {name: word for name, word in words.items() if start[name] != address["defaults"][name]}
 
 
 def weights(at: AppTest, kind: str) -> np.ndarray:

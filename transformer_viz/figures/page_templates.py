@@ -73,20 +73,20 @@ def player_template(
         return Focus(trace, kind, attention.layers[0], 0, style, with_answer=with_answer, **looks)
 
     def sized(focus: Focus) -> dict[str, Any]:
-        rings = _without_numbers({**scatter(mode="markers", hoverinfo="skip"), **focus.rings(0)})
+        rings = without_numbers({**scatter(mode="markers", hoverinfo="skip"), **focus.rings(0)})
         return {"layout": focus.layout(0), "rings": rings}
 
     wide = focus(narrow=False)
     weights, *others = wide.traces()
-    bars = [_without_numbers(drawn) for drawn in others if drawn["type"] == "bar"]
+    bars = [without_numbers(drawn) for drawn in others if drawn["type"] == "bar"]
     return {
-        "weights": _without_numbers(weights),
+        "weights": without_numbers(weights),
         "masked": {
-            str(code): _without_numbers(cells.masked_trace(reasons, code, LIGHT)) for code in codes or cells.codes_in(seen)
+            str(code): without_numbers(cells.masked_trace(reasons, code, LIGHT)) for code in codes or cells.codes_in(seen)
         },
-        "covered": _without_numbers(cells.covered_trace(covered, len(attention.keys), LIGHT)) if covered.any() else None,
-        "hatch": _without_numbers(cells.hatch_trace(reasons > 0, LIGHT)),
-        "row": _without_numbers(wide.row_trace()) if wide.is_stepped else None,
+        "covered": without_numbers(cells.covered_trace(covered, len(attention.keys), LIGHT)) if covered.any() else None,
+        "hatch": without_numbers(cells.hatch_trace(reasons > 0, LIGHT)),
+        "row": without_numbers(wide.row_trace()) if wide.is_stepped else None,
         "bars": bars[0] if bars else None,
         "ids": wide.ids,
         "second": None if wide.beside is None else second_template(wide.beside),
@@ -106,10 +106,10 @@ def second_template(second: SecondMap) -> dict[str, Any]:
     reasons = [(True, LATER), (False, NOTHING_LEFT)] if has_later else [(False, NOTHING_LEFT)]
 
     def placed(drawn: Plain) -> dict[str, Any]:
-        return _without_numbers(panel(AXES, [drawn])[0])
+        return without_numbers(panel(AXES, [drawn])[0])
 
     return {
-        "numbers": _without_numbers(second.number_trace()),
+        "numbers": without_numbers(second.number_trace()),
         "greys": [{"isLater": is_later, "trace": placed(cells.grey(grey, words, LIGHT.masked))} for is_later, words in reasons],
         "dots": placed(cells.hatch_trace(grey, LIGHT, ".")),
         "signs": {"trace": placed(second.sign_trace()), "inks": [LIGHT.ink, LIGHT.paper]} if second.has_signs else None,
@@ -137,8 +137,8 @@ def tile_template(trace: Trace, kind: Kind, *, large: bool = False) -> dict[str,
     figure = grid.figure([], [], "", kind, (1, 1), Style("light", large), None)
     frames, captions = figure.data
     return {
-        "map": _without_numbers(weights),
-        "masked": _without_numbers(masked),
+        "map": without_numbers(weights),
+        "masked": without_numbers(masked),
         "frames": frames,
         "captions": captions,
         "layout": figure.layout,
@@ -154,7 +154,7 @@ def difference_template(a: Trace, b: Trace, kind: Kind, *, limit: float = 1.0, l
     all_cells = np.ones(laid.present.shape, bool)
 
     def bare(*drawn: Plain) -> list[dict[str, Any]]:
-        return [_without_numbers(each) for each in panel(1, list(drawn))]
+        return [without_numbers(each) for each in panel(1, list(drawn))]
 
     def layout(*, narrow: bool) -> dict[str, Any]:
         style = Style("light", large, narrow)
@@ -185,7 +185,7 @@ def change_template(before: Trace, after: Trace, kind: Kind, *, height: int, lar
     return {
         **template,
         "pairs": [[(at, at if at < both else None) for at in range(n)] for n, both in zip(n_after, of_both, strict=True)],
-        "numbers": {str(code): _without_numbers(signed_cells(np.zeros((1, 1)), code, **words)) for code in (0, IN_A, IN_B)},
+        "numbers": {str(code): without_numbers(signed_cells(np.zeros((1, 1)), code, **words)) for code in (0, IN_A, IN_B)},
         "absent": [],
         "wide": layout,
         "narrow": layout,
@@ -214,7 +214,7 @@ def mask_template(trace: Trace, kind: Kind, codes: Sequence[int] | None = None, 
     codes = [0, *(codes or cells.codes_in(seen_reasons(trace.attentions[kind])))]
     # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.
     return {
-        "heatmap": _without_numbers(masks.reason_cells(np.zeros((1, 1), np.uint8), "light")),
+        "heatmap": without_numbers(masks.reason_cells(np.zeros((1, 1), np.uint8), "light")),
         "legend": masks.reason_legend(codes, "light"),
         "layout": masks.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), Style("light", large)),
         "words": {str(code): masks.LOOKS[code][2] for code in codes},
@@ -226,5 +226,6 @@ def seen_reasons(attention: Attention) -> np.ndarray:
     return np.where(attention.is_covered[:, None], np.uint8(0), attention.reasons)
 
 
-def _without_numbers(drawn: Plain) -> dict[str, Any]:
+def without_numbers(drawn: Plain) -> dict[str, Any]:
+    """A trace without what differs from head to head and step to step."""
     return {key: value for key, value in drawn.items() if key not in ("z", "x", "y", "text", "customdata")}

@@ -14,6 +14,7 @@ from transformer_viz.figures.attention import colour_axes, map_traces
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.maps import share_scale
 from transformer_viz.figures.mosaic import Grid
+from transformer_viz.figures.page_templates import seen_reasons, without_numbers
 from transformer_viz.figures.parts import axis, frame, on_axes, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, base_layout, escape
 from transformer_viz.numbers_in_words import compact_words, percent_words
@@ -167,6 +168,14 @@ def training_playback(
     return PlainFigure(traces, picture.layout(at), [picture.frame(i) for i in range(len(moments))])
 
 
+def playback_template(
+    moments: Sequence[TrainingSnapshot], kind: Kind, *, with_answer: bool = True, style: Style = Style()
+) -> dict[str, Any]:
+    """The playback's parts for all heads of a kind, as `player_template` has them of a run, without a map's numbers; beside
+    those `names`, the axis of the candidates, and `ways`, what becomes of each head."""
+    return _Playback(moments, kind, moments[0].forced.attentions[kind].layers[0], 0, 0, style, with_answer).template()
+
+
 @dataclass
 class _Playback:
     """One focus. `traces` is what never changes, `updates` what a moment changes, by the trace's number.
@@ -198,17 +207,52 @@ class _Playback:
         )
         self.own = self.course.values[:, *self.place]
 
+    def template(self) -> dict[str, Any]:
+        """See `playback_template`."""
+        theme, attention, last = self.theme, self.attention, len(self.moments) - 1
+        seen = seen_reasons(attention)
+        line = {"color": theme.accent, "width": 3 if self.style.large else 2.5}
+        layout = {**self.layout(last), "shapes": []}
+        framed = "at the position above" if self.kind == "encoder" else "at the framed row"
+        layout["annotations"][1]["text"] = f"<b>candidates</b> {framed}"
+        curtain = [cells.covered_trace(rows[:, 0], self.reasons.shape[1], theme) for rows in self.covered[-1:]]
+        grey, even, own = (without_numbers(drawn) for drawn in panel(2, self._ways()))
+        heads = [[(place, head) for head in range(attention.n_heads)] for place in range(attention.n_layers)]
+        return {
+            "weights": without_numbers(map_traces(self.maps[0], self.reasons, theme)[0]),
+            "masked": {str(code): without_numbers(cells.masked_trace(seen, code, theme)) for code in cells.codes_in(seen)},
+            "hatch": without_numbers(cells.hatch_trace(self.reasons > 0, theme)),
+            "covered": without_numbers(curtain[0]) if curtain else None,
+            "row": None if self.kind == "encoder" else scatter(mode="lines", line=line, hoverinfo="skip"),
+            "rings": without_numbers({**scatter(mode="markers", hoverinfo="skip", cliponaxis=False), **self._rings()}),
+            "bars": candidates.bars(self.size, 3),
+            "names": "yaxis3",
+            "colourBar": [],
+            "grows": False,
+            "layout": layout,
+            "ways": {
+                **{"grey": grey, "even": even | {"x": [-0.5, last + 0.5], "y": [self.course.uniform] * 2}, "own": own},
+                "now": {**scatter(mode="lines+markers+text", **on_axes(2), hoverinfo="skip"), **self._looks_now()},
+                "values": self.course.values,
+                "hovers": [[self._words(*place) for place in row] for row in heads],
+                "said": [[[self._value_words(value) for value in self._values(*place)] for place in row] for row in heads],
+                "turns": self._turns,
+            },
+        }
+
     # ---- traces
 
     def traces(self) -> list[Plain]:
-        true_keys = self.trace.alignment if self.kind == "cross" and self.with_answer else ()
-        around = cells.rings(true_keys, self.position, min(24, max(7, 300 // max(self.reasons.shape))), self.theme)
-        rings = scatter(**around, mode="markers", hoverinfo="skip", cliponaxis=False)
+        rings = scatter(**self._rings(), mode="markers", hoverinfo="skip", cliponaxis=False)
         still = [*map_traces(self.maps[0], self.reasons, self.theme), rings, *panel(2, self._ways())]
         curtain = [cells.covered_trace(rows[:, 0], self.reasons.shape[1], self.theme) for rows in self.covered[:1]]
         self._moving = (0, *range(len(still), len(still) + 2 + len(curtain)))
         now = scatter(mode="lines+markers+text", **on_axes(2), hoverinfo="skip", cliponaxis=False)
         return [*still, now, candidates.bars(self.size, 3), *curtain]
+
+    def _rings(self) -> dict[str, Any]:
+        true_keys = self.trace.alignment if self.kind == "cross" and self.with_answer else ()
+        return cells.rings(true_keys, self.position, min(24, max(7, 300 // max(self.reasons.shape))), self.theme)
 
     def updates(self, moment: int) -> dict[int, dict[str, Any]]:
         hidden = self.covered[moment : moment + 1]
@@ -258,12 +302,25 @@ class _Playback:
         )
         return [grey, even, own]
 
+    def _values(self, place: int, head: int) -> list[float]:
+        return self.course.values[:, place, head].tolist()
+
     def _words(self, place: int, head: int) -> list[str]:
-        values = self.course.values[:, place, head]
         return [
             f"<b>{head_label(self.layers[place], head)}</b> at step {moment.step:,}: {value:.3f}"
-            for moment, value in zip(self.moments, values, strict=True)
+            for moment, value in zip(self.moments, self._values(place, head), strict=True)
         ]
+
+    def _value_words(self, value: float) -> str:
+        """A head's number; nothing where it is covered."""
+        if math.isnan(value):
+            return ""
+        return percent_words(value) if self.course.measure == "mass" else f"{value:.2f}"
+
+    @property
+    def _turns(self) -> float:
+        """The number above which its words stand below the line."""
+        return 0.85 if self.course.measure == "mass" else 0.15
 
     def _now(self, moment: int) -> dict[str, Any]:
         """A line across the panel, and the focus head's number."""
@@ -271,14 +328,17 @@ class _Playback:
         if math.isnan(value):  # covered until somebody has answered
             line = {"color": self.theme.muted, "width": 1}
             return {"x": [moment] * 2, "y": [0, 1], "text": ["", ""], "line": line, "marker": {"size": 0}}
-        words = percent_words(value) if self.course.measure == "mass" else f"{value:.2f}"
         side = "left" if moment > (len(self.moments) - 1) / 2 else "right"
-        below = value > (0.85 if self.course.measure == "mass" else 0.15)
         return {
             "x": [moment] * 3,
             "y": [0, 1, value],
-            "text": ["", "", f"<b>{words}</b>"],
-            "textposition": f"{'bottom' if below else 'top'} {side}",
+            "text": ["", "", f"<b>{self._value_words(value)}</b>"],
+            "textposition": f"{'bottom' if value > self._turns else 'top'} {side}",
+            **self._looks_now(),
+        }
+
+    def _looks_now(self) -> dict[str, Any]:
+        return {
             "textfont": {"size": self.size + 2, "color": self.theme.accent},
             "line": {"color": self.theme.muted, "width": 1},
             "marker": {"size": [0, 0, 12], "color": self.theme.accent, "line": {"width": 2, "color": self.theme.paper}},

@@ -5,8 +5,10 @@ import { keep } from "./address.js";
 import { Curtain } from "./curtain.js";
 import { Heads } from "./heads.js";
 import { showIdeas } from "./ideas.js";
+import { Learned } from "./learned.js";
 import { Masked } from "./masked.js";
 import { Master } from "./master.js";
+import { OneHead } from "./one_head.js";
 import { exactPart } from "./packed.js";
 import { Pair } from "./pair.js";
 import { withPress } from "./presses.js";
@@ -126,7 +128,7 @@ let picture_ = null;
 let hasPlayed = null;
 
 export function picture({ parentElement, data, setStateValue }) {
-  const root = parentElement.querySelector(".pair, .masked, .heads, .viewer");
+  const root = parentElement.querySelector(".pair, .masked, .heads, .learned, .one-head, .viewer");
   if (picture_?.root !== root) {
     picture_?.viewer.end();
     picture_ = new Picture(root);
@@ -153,7 +155,7 @@ const contents = new Map();
 class Picture {
   constructor(root) {
     this.root = root;
-    const [Shown] = [[Pair, ".pair"], [Masked, ".masked"], [Heads, ".heads"], [Viewer, ".viewer"]].find(([, like]) => root.matches(like));
+    const [Shown] = [[Pair, ".pair"], [Masked, ".masked"], [Heads, ".heads"], [Learned, ".learned"], [OneHead, ".one-head"], [Viewer, ".viewer"]].find(([, like]) => root.matches(like));
     this.viewer = new Shown(root, {
       heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), pressedCell: (cell) => this.pressedCell(cell), drawn: (host) => this.drawn(host),
       came: () => this.came(), canExport: true, Curtain, showIdeas,
@@ -268,7 +270,8 @@ class Picture {
   }
 
   keepAddress() {
-    const { kind, layer, head, step, pin = [], lines, measure } = shown.state, { page, defaults, kinds } = this.latest.address;
+    const { kind, layer, head, step, pin = [], lines, measure, moment, position, row } = shown.state;
+    const { page, defaults, kinds, positions, rows } = this.latest.address;
     const has = this.viewer.state;
     // Of another run that is on its way, the step is not known yet.
     const isOther = typed.isLate(this.latest.textHeard);
@@ -280,6 +283,9 @@ class Picture {
       pin: !isOther && pin.length ? pin.map((place) => (place === null ? "" : place + 1)).join(",").replace(/,$/, "") : undefined,
       lines: lines === "auto" ? undefined : lines,
       measure: measure === "weights" ? undefined : measure,
+      moment: moment === defaults.moment ? undefined : String(moment),
+      position: position === defaults.position ? undefined : positions?.[position],
+      row: row === defaults.row ? undefined : rows?.[kind]?.[row],
     };
     keep(page, "picture", Object.fromEntries(Object.entries(words).filter(([name, word]) => word !== undefined && name in has)));
   }
@@ -294,7 +300,8 @@ class Picture {
 
 // A run of which more may be seen than before is the same run, drawn anew.
 function runOf(content, name, run, parts) {
-  return { ...content, ...parts, run, version: name, part: async (kind, layer, head) => exactPart(await fetched(`${name}/${kind}/${layer}/${head}`)) };
+  const figure = (kind, layer, head) => fetched(`${name}/${kind}/${layer}/${head}`);
+  return { ...content, ...parts, run, version: name, figure, part: async (...place) => exactPart(await figure(...place)) };
 }
 
 // Both runs with what both have; all small maps are those of the difference.

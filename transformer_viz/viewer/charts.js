@@ -45,11 +45,3 @@ export async function drawChart(host, { data, layout }, topic = "", picture = nu
   const uirevision = JSON.stringify([topic, axes.map(({ range }) => range)]);
   await window.Plotly.react(host, data, { dragmode: canZoom && !isTouch() ? "zoom" : false, ...layout, uirevision }, config);
 }
-
-// A figure as it is in one of its frames: other numbers in some traces, other names on an axis.
-export function framed({ data, layout }, frame) {
-  const changed = { data: [...data], layout: { ...layout } };
-  frame.data.forEach((changes, i) => { changed.data[frame.traces[i]] = { ...data[frame.traces[i]], ...changes }; });
-  for (const [name, changes] of Object.entries(frame.layout ?? {})) changed.layout[name] = { ...layout[name], ...changes };
-  return changed;
-}

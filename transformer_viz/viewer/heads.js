@@ -3,7 +3,7 @@
 // It is to its page what a viewer is.
 import { choose, fill, hear } from "./boxes.js";
 import { tileAt } from "./cells.js";
-import { LinkedChart } from "./linked.js";
+import { LinkedChart, standing } from "./linked.js";
 import { mark, rectangle } from "./marks.js";
 import { tilesInFocus } from "./smallmaps.js";
 
@@ -80,10 +80,8 @@ export class Heads {
 
   draw() {
     if (!window.Plotly || !this.#run) return;
-    const named = Object.entries(this.#run.kinds).filter(([, { figure }]) => figure), room = this.part("mosaics");
-    this.#charts = Object.fromEntries(named.map(([name]) => [name, this.#charts[name] ?? this.#chart(name)]));
-    const hosts = Object.values(this.#charts).map(({ host }) => host);
-    if (hosts.length !== room.children.length || hosts.some((host, i) => host !== room.children[i])) room.replaceChildren(...hosts);
+    const named = Object.entries(this.#run.kinds).filter(([, { figure }]) => figure), names = named.map(([name]) => name);
+    this.#charts = standing(this.#charts, names, this.part("mosaics"), (name) => this.#chart(name));
     for (const [name, { figure, words }] of named) {
       const chart = this.#charts[name], { run, version } = this.#run;
       chart.host.setAttribute("aria-label", words);

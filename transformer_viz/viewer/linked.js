@@ -19,6 +19,8 @@ export class LinkedChart {
     /** @type {{places: object, shown: unknown} | null} */
     this.marked = null;
     this.isLate = false;
+    /** What it shows, as its owner calls it. */
+    this.shown = "";
   }
 
   // Whether Plotly has drawn a figure that differs from what is wanted in its numbers alone.
@@ -58,4 +60,19 @@ export class LinkedChart {
     this.places = placesOn(this.host);
     this.moved(this);
   }
+}
+
+/**
+ * A chart for each name, in this order in their room; those that are there already stay.
+ * @param {Record<string, LinkedChart>} before
+ * @param {string[]} names
+ * @param {HTMLElement} room
+ * @param {(name: string) => LinkedChart} make
+ * @returns {Record<string, LinkedChart>}
+ */
+export function standing(before, names, room, make) {
+  const charts = Object.fromEntries(names.map((name) => [name, before[name] ?? make(name)]));
+  const hosts = Object.values(charts).map(({ host }) => host);
+  if (hosts.length !== room.children.length || hosts.some((host, i) => host !== room.children[i])) room.replaceChildren(...hosts);
+  return charts;
 }

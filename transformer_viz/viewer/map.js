@@ -28,13 +28,14 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
     data.push({ ...parts.covered, z: Array.from({ length: rows }, (_, row) => [row >= first && row < end && row <= last ? 1 : NaN]) });
   }
   const row = parts.row && outlinedRow < rows && { ...parts.row, ...rowOutline(columns, outlinedRow) };
-  const marks = { row, rings: rings(parts.rings, kind.linked.kind === "cross" ? run.true : [], step), before: data.length };
+  const marks = { row, rings: rings(parts.rings, kind.linked.kind === "cross" ? run.true : [], step, until), before: data.length };
   const layout = { ...parts.layout };
   if (kind.colouring === "head") layout.coloraxis = upTo(kind.mostOf(layer, head), parts.layout.coloraxis);
   if (parts.bars) {
     const { bars, names } = candidatesAt(run.candidates[step] ?? NO_CANDIDATES, colours, run.isBrief);
     data.push({ ...parts.bars, ...bars });
-    layout.yaxis2 = { ...layout.yaxis2, ...names };
+    const axis = parts.names ?? "yaxis2";
+    layout[axis] = { ...layout[axis], ...names };
   }
   if (parts.second) data.push(...secondTraces(parts.second, kind.second.of(layer, head), { rows, columns, until: step + 1 }));
   data.push(...parts.colourBar);
@@ -71,8 +72,8 @@ function rowOutline(columns, step) {
 }
 
 // A thin ring around the true key of every row that has happened, thicker in this one.
-function rings(template, trueKeys, step) {
-  const marked = trueKeys.map((key, t) => [key, t]).filter(([key, t]) => key !== null && t <= step);
+function rings(template, trueKeys, step, until) {
+  const marked = trueKeys.map((key, t) => [key, t]).filter(([key, t]) => key !== null && t < until);
   const width = marked.map(([, t]) => (t === step ? 3 : 1.5));
   const marker = { ...template.marker, line: { ...template.marker.line, width } };
   return { ...template, x: marked.map(([key]) => key), y: marked.map(([, t]) => t), marker };

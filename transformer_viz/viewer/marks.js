@@ -6,10 +6,11 @@ const LOOKS = {
   pinned: { fill: "none", stroke: INK, "stroke-width": 2, "stroke-dasharray": "5 3" },
   pointed: { fill: INK, "fill-opacity": 0.12, stroke: INK, "stroke-width": 1.5 },
 };
-// The row of the step, a thin ring on the right key of each row and a thick one on that of the step, and the tiles in focus.
-const OWN = ["row", "rings", "ring", "tile"];
+// The row of the step, a thin ring on the right key of each row and a thick one on that of the step, the tiles in focus, and where
+// a head stands at a moment.
+const OWN = ["row", "rings", "ring", "tile", "now", "dot"];
 // An outline of the paper hides the same words below it.
-const CAPTION = { "text-anchor": "middle", "dominant-baseline": "central", "paint-order": "stroke", "stroke-width": 3 };
+const CAPTION = { "dominant-baseline": "central", "paint-order": "stroke", "stroke-width": 3 };
 
 export function svg(name, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -29,12 +30,12 @@ export function unmark(host) {
   for (const name of Object.keys(LOOKS)) host.querySelector(`:scope > .marks > .${name}`)?.setAttribute("d", "");
 }
 
-// Words over a chart, in its pixels: [x, y, text].
-export function caption(host, words, { color, size, family, ground }) {
+// Words over a chart, in its pixels: [x, y, text]. They stand around their place, or begin or end there.
+export function caption(host, words, { color, size, family, ground }, anchor = "middle") {
   const picture = host.querySelector(":scope > .marks") ?? marksOver(host);
   picture.querySelectorAll("text").forEach((text) => text.remove());
   picture.append(...words.map(([x, y, text]) => {
-    const looks = { ...CAPTION, x, y, fill: color, stroke: ground, "font-size": size, "font-family": family };
+    const looks = { ...CAPTION, "text-anchor": anchor, x, y, fill: color, stroke: ground, "font-size": size, "font-family": family };
     return Object.assign(svg("text", looks), { textContent: text });
   }));
 }

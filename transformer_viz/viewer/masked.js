@@ -1,5 +1,6 @@
 // @ts-check
 // One run with the mask of the head in focus beside its weights. It is to its page what a viewer is.
+import { levelled } from "./levelled.js";
 import { MaskMap } from "./maskmap.js";
 import { ONE_COLUMN_PX } from "./pair.js";
 import { Viewer } from "./viewer.js";
@@ -18,15 +19,17 @@ export class Masked {
       told?.(...what);
     };
     this.viewer = new Viewer(root.querySelector(".viewer"), {
-      ...on, heard: drawn(on.heard), came: drawn(on.came), others: () => this.masks.charts,
+      ...on, heard: drawn(on.heard), came: drawn(on.came), others: () => this.masks.charts, hasWindow: false,
       share: () => (window.innerWidth < ONE_COLUMN_PX ? 1 : HALF),
     });
     this.masks = new MaskMap(root.querySelector('[data-part="mask"]'), this.viewer);
   }
 
   show(run, start = {}) {
-    this.viewer.show(run, start);
-    this.masks.show(run);
+    if (run !== this.given) this.run = levelled(run);
+    this.given = run;
+    this.viewer.show(this.run, start);
+    this.masks.show(this.run);
   }
 
   get state() {

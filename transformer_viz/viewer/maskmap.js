@@ -2,7 +2,7 @@
 // The masks in force beside the weights of a viewer, one of them in sight: each cell has the colour of its reason. A press on a cell,
 // or on the label of a row or a column, may be told.
 import { areas, cellAt } from "./cells.js";
-import { LinkedChart } from "./linked.js";
+import { LinkedChart, standing } from "./linked.js";
 import { mark, rectangle } from "./marks.js";
 import { maskFigure } from "./masks.js";
 import { REST_MS } from "./player.js";
@@ -40,9 +40,7 @@ export class MaskMap {
   show(run) {
     this.#run = run;
     const names = Object.keys(this.viewer.kinds);
-    this.#charts = Object.fromEntries(names.map((name) => [name, this.#charts[name] ?? this.#chart(name)]));
-    const hosts = this.charts.map(({ host }) => host);
-    if (hosts.some((host, i) => host !== this.room.children[i]) || hosts.length !== this.room.children.length) this.room.replaceChildren(...hosts);
+    this.#charts = standing(this.#charts, names, this.room, (name) => this.#chart(name));
     this.draw();
   }
 

@@ -34,8 +34,8 @@ export class Pair {
       on.came?.();
     };
     const others = () => this.masks?.charts ?? [];
-    this.a = new Viewer(side("A"), { ...on, came, share, others, heard: (state, why) => this.#heardA(state, why) });
-    this.b = new Viewer(side("B"), { came, share, heard: (state, why) => this.#heardB(state, why) });
+    this.a = new Viewer(side("A"), { ...on, came, share, others, hasWindow: false, heard: (state, why) => this.#heardA(state, why) });
+    this.b = new Viewer(side("B"), { came, share, hasWindow: false, heard: (state, why) => this.#heardB(state, why) });
     const host = root.querySelector('[data-part="difference"]');
     host.setAttribute("role", "figure");
     this.chart = new LinkedChart(host, () => this.#mark());

@@ -29,10 +29,6 @@ export class Player {
     document.addEventListener("keydown", (event) => this.key(event), { signal });
   }
 
-  // What the host does with a step: draws it at once, and notes it once it has rested.
-  draw() {}
-  rested() {}
-
   // The first step that was not given.
   get first() {
     return this.data.first ?? 0;
@@ -47,11 +43,11 @@ export class Player {
   }
 
   update(data) {
-    // The step of a run that is here already is the player's, but where another link was opened.
-    const isMoved = data.run !== this.run || data.moved !== this.data?.moved;
+    // The step of a run that is here already is the player's.
+    const isOther = data.run !== this.run;
     this.data = data;
     this.isMoving = false;
-    if (isMoved) {
+    if (isOther) {
       this.pause();
       this.run = data.run;
       this.step = data.step;
@@ -104,15 +100,11 @@ export class Player {
     this.go(step);
   }
 
-  go(step, { report = true } = {}) {
+  go(step) {
     const last = this.data.sentences.length - 1;
     this.isMoving = true;
     this.step = Math.max(this.data.least ?? 0, Math.min(last, step));
     this.say();
-    this.draw();
-    if (!report) return;
-    clearTimeout(this.timers.report);
-    this.timers.report = setTimeout(() => this.rested(), REST_MS);
   }
 
   play() {

@@ -79,15 +79,18 @@ function fillBox(paper, place, x0, y0, x1, y1, gap) {
   paper.fillRect(left + gap / 2, top + gap / 2, right - left - gap, bottom - top - gap);
 }
 
+// Where the first cell is of a map that is a part of another one. What covers whole rows begins with all of them.
+const cornerOf = ({ x0 = 0, y0 = 0, dx }) => [dx === undefined ? x0 : 0, y0];
+
 // A map's cells, each in its colour; of a cell without a number the ground is seen.
 export function paintCells(paper, trace, place, layout) {
   const rows = numbersOf(trace.z), { scale, least, most } = scaleOf(trace, layout), shades = shadesOf(scale);
-  if (rows.length * (rows[0]?.length ?? 0) > MOST_RECTANGLES) return paintImage(paper, rows, shades, { least, most }, place);
-  const placeOf = (value) => Math.max(0, Math.min(255, Math.round(((value - least) / (most - least)) * 255)));
+  if (rows.length * (rows[0]?.length ?? 0) > MOST_RECTANGLES) return paintImage(paper, rows, shades, { least, most }, place, cornerOf(trace));
+  const [x0, y0] = cornerOf(trace), placeOf = (value) => Math.max(0, Math.min(255, Math.round(((value - least) / (most - least)) * 255)));
   rows.forEach((row, y) => row.forEach((value, x) => {
     if (!Number.isFinite(value)) return;
     paper.fillStyle = shades[placeOf(value)];
-    fillBox(paper, place, x - 0.5, y - 0.5, x + 0.5, y + 0.5, trace.xgap ?? 0);
+    fillBox(paper, place, x0 + x - 0.5, y0 + y - 0.5, x0 + x + 0.5, y0 + y + 0.5, trace.xgap ?? 0);
   }));
 }
 
@@ -103,7 +106,7 @@ function scaleOf({ coloraxis, colorscale, zmin, zmax }, layout) {
 }
 
 // Of a long run: a pixel a cell, drawn larger.
-function paintImage(paper, rows, shades, { least, most }, place) {
+function paintImage(paper, rows, shades, { least, most }, place, [x0, y0]) {
   const words = Uint32Array.from(shades, wordOf), perNumber = 255 / (most - least);
   const columns = rows[0].length, small = new OffscreenCanvas(columns, rows.length), sheet = small.getContext("2d");
   const image = sheet.createImageData(columns, rows.length);
@@ -120,8 +123,8 @@ function paintImage(paper, rows, shades, { least, most }, place) {
   }
   sheet.putImageData(image, 0, 0);
   paper.imageSmoothingEnabled = false;
-  const [left, top] = [place.right(-0.5), place.down(-0.5)];
-  paper.drawImage(small, left, top, place.right(columns - 0.5) - left, place.down(rows.length - 0.5) - top);
+  const [left, top] = [place.right(x0 - 0.5), place.down(y0 - 0.5)];
+  paper.drawImage(small, left, top, place.right(x0 + columns - 0.5) - left, place.down(y0 + rows.length - 0.5) - top);
 }
 
 // Outlines, and what is hatched or dotted within them.

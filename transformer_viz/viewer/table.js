@@ -27,9 +27,11 @@ function mapTable(chart, traces) {
     const { hovertemplate = "", text } = map.trace, words = hovertemplate.match(/<b>([^%<]+)<\/b>/);
     return plainText(text?.[row]?.[column] ?? words?.[1] ?? digits(here(map)));
   };
-  const head = ["", ...columns.map((column) => labelOf(x, column))];
+  // Of a long text a part is to be seen.
+  const { x0 = 0, y0 = 0 } = traces[0].dx === undefined ? traces[0] : {};
+  const head = ["", ...columns.map((column) => labelOf(x, x0 + column))];
   const rows = [...Array(Math.min(n, MOST_LINES)).keys()];
-  const lines = rows.map((row) => [labelOf(y, row), ...columns.map((column) => said(row, column))]);
+  const lines = rows.map((row) => [labelOf(y, y0 + row), ...columns.map((column) => said(row, column))]);
   return { caption: cutWords(n), head, lines };
 }
 

@@ -6,7 +6,8 @@ import { choose, fill, hear } from "./boxes.js";
 import { briefWords, CROSSING } from "./brief.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
-import { LinkedChart } from "./linked.js";
+import { Find } from "./find.js";
+import { LinkedChart, standing } from "./linked.js";
 import { mapFigure, withMarks } from "./map.js";
 import { caption, circle, mark, rectangle } from "./marks.js";
 import { Kind } from "./numbers.js";
@@ -16,9 +17,11 @@ import { pieces } from "./sentence.js";
 import { focusOf, outlined } from "./smallmaps.js";
 import { Share } from "./share.js";
 import { clamped } from "./state.js";
+import { keepInSight } from "./strips.js";
 import { MOST_TOKENS, Travel } from "./travel.js";
 import { unfoldedFigure } from "./unfolded.js";
 import { ViewersPlayer } from "./viewers_player.js";
+import { isLong, partAt, windowed } from "./windows.js";
 
 /** @typedef {import("./state.js").State} State */
 
@@ -46,6 +49,11 @@ export class Viewer {
   /** @type {LinkedChart | null} */
   #overview = null;
   #parts = new Map();
+  // What of each kind's map is seen of a long text, unless somebody wants all of it.
+  /** @type {Record<string, {rows: any, columns: any}>} */
+  #windows = {};
+  #isWhole = false;
+  #find;
   #asked = new Set();
   #travel;
   #curtain;
@@ -57,9 +65,9 @@ export class Viewer {
   /**
    * @param {HTMLElement} root holds viewer.html
    * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
-   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, others?: () => LinkedChart[], canExport?: boolean,
+   *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, others?: () => LinkedChart[], hasWindow?: boolean, canExport?: boolean,
    *   Curtain?: typeof import("./curtain.js").Curtain, showIdeas?: typeof import("./ideas.js").showIdeas}} [on]
-   *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `others` are charts beside it in which one points too; `canExport`
+   *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `others` are charts beside it in which one points too; `hasWindow` is false where its rows are level with others; `canExport`
    *   whether there is a way to a page of one file; `Curtain` draws a lesson's question and `showIdeas` other texts,
    *   of who has these; `drawn` is called when Plotly has drawn the large map; `heard` at once at each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
    */
@@ -78,6 +86,17 @@ export class Viewer {
     const hears = { point: (place) => this.#player.pointing.point(place), choose: (way) => on.chosenWay?.(way) };
     this.#curtain = on.Curtain ? new on.Curtain(root, hears) : null;
     this.#travel = new Travel(root.querySelector(".strips"));
+    this.#find = new Find(this.part("find"), {
+      go: ({ step, key }) => {
+        if (key === undefined) return this.set({ step }, "step");
+        this.set({ pin: [null, key] }, "pin");
+        return keepInSight(this.part("source"), key);
+      },
+      whole: (isIt) => {
+        this.#isWhole = isIt;
+        this.draw();
+      },
+    });
     new Share(root, () => this.card, on.canExport ? (way) => on.chosenWay?.(way) : undefined);
     let waits;
     window.addEventListener("resize", () => {
@@ -177,23 +196,17 @@ export class Viewer {
   #take(run) {
     this.#run = run;
     this.#parts.clear();
+    this.#windows = {};
     this.#asked.clear();
     this.#kinds = Object.fromEntries(
       Object.entries(run.kinds).map(([name, data]) => [name, data instanceof Kind ? data : new Kind(data, run.pieces)]),
     );
     this.aligned = run.aligner ? new Aligned(run.aligner) : null;
     const names = Object.keys(this.#kinds);
-    this.#maps = this.#charts(this.#maps, names, this.part("maps"), () => this.#figureRoom());
-    this.#small = this.#charts(this.#small, names, this.part("mosaics"), (name) => this.#smallRoom(name));
+    const chart = (host) => new LinkedChart(host, (chart) => this.#mark(chart));
+    this.#maps = standing(this.#maps, names, this.part("maps"), () => chart(this.#figureRoom()));
+    this.#small = standing(this.#small, names, this.part("mosaics"), (name) => chart(this.#smallRoom(name)));
     for (const name of ["kind", "layer", "head"]) this.box(name).hidden = run.controls?.[name] === false;
-  }
-
-  // A chart for each kind, of which those that are there already stay.
-  #charts(before, names, room, make) {
-    const charts = names.map((name) => before[name] ?? new LinkedChart(make(name), (chart) => this.#mark(chart)));
-    const hosts = charts.map(({ host }) => host);
-    if (hosts.length !== room.children.length || hosts.some((host, i) => host !== room.children[i])) room.replaceChildren(...hosts);
-    return Object.fromEntries(names.map((name, i) => [name, charts[i]]));
   }
 
   #figureRoom() {
@@ -255,6 +268,7 @@ export class Viewer {
   }
 
   #stepped(why, { by, isHeld }) {
+    this.#offerTokens();
     this.draw();
     this.#changed(why);
     this.#look(by, isHeld);
@@ -335,6 +349,7 @@ export class Viewer {
     this.#on.showIdeas?.(this.part("ideas"), run.ideas ?? [], (way) => this.#on.chosenWay?.(way));
     this.#curtain?.update(this.#question());
     this.#sayBeside();
+    this.#offerTokens();
     // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
     const { host } = this.#maps[this.#place.kind];
     if (run.saved) host.dataset.title = [run.saved, `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}`].join(" · ");
@@ -398,6 +413,14 @@ export class Viewer {
       looked: most.to.textContent, weight: most.weight, written: output[step].text, isMean: head === "mean",
     });
     return { ...words, rests: [...(told[step] ?? []), ...words.rests] };
+  }
+
+  // The tokens of a long text that one may go to: none that is not written yet.
+  #offerTokens() {
+    const { output, source, unfolds, first = 0 } = this.#run, { linked } = this.#kind, texts = (tokens) => tokens.map(({ text }) => text);
+    const written = unfolds ? output.slice(0, Math.max(first, this.#player.step + 1)) : output;
+    const isOfSource = linked.strips[this.#place.kind][1] === "source";
+    this.#find.show(this.#hasWindow(this.#place.kind), this.isStepped ? texts(written) : [], isOfSource ? texts(source) : []);
   }
 
   #lookedAt(step) {
@@ -526,7 +549,27 @@ export class Viewer {
   }
 
   #looksOf(name) {
+    return JSON.stringify([this.#partsOf(name), this.#windowOf(name)]);
+  }
+
+  #partsOf(name) {
     return JSON.stringify([this.#run.run, this.#run.version, name, this.#place.measure, this.#looks.dark, this.#isNarrow]);
+  }
+
+  #hasWindow(name) {
+    return this.#on.hasWindow !== false && isLong(this.#kinds[name]);
+  }
+
+  // Around the step, and around what it looks at most, or what is pinned; null where all of a map is seen.
+  #windowOf(name) {
+    if (this.#isWhole || !this.#hasWindow(name)) return null;
+    const { linked, rows, columns } = this.#kinds[name], before = this.#windows[name], { pinned } = this.#player.pointing, { step } = this.#player;
+    const isNow = name === this.#place.kind, pin = pinned?.kind === name ? pinned : null;
+    const row = linked.isStepped ? step : pin?.query ?? pin?.key ?? 0, isOfSource = linked.isStepped && linked.strips[name][1] === "source";
+    const column = pin?.key ?? (isOfSource && isNow ? this.#lookedAt(step) : null) ?? row, within = (place, n) => Math.min(place, n - 1);
+    const part = { rows: partAt(rows, within(row, rows), before?.rows), columns: partAt(columns, within(column, columns), before?.columns) };
+    this.#windows[name] = part;
+    return part;
   }
 
   get #isNarrow() {
@@ -539,7 +582,7 @@ export class Viewer {
 
   // The figure of a kind's large map: of another than the one in focus, its first head.
   #mapOf(name) {
-    const { measure, kind: now, layer, head } = this.#place, kind = this.#kinds[name].by(measure), looks = this.#looksOf(name);
+    const { measure, kind: now, layer, head } = this.#place, kind = this.#kinds[name].by(measure), looks = this.#partsOf(name);
     if (!this.#parts.has(looks)) {
       this.#parts.set(looks, kind.mapParts(this.#isNarrow, this.#run.large, this.darkened));
     }
@@ -547,7 +590,8 @@ export class Viewer {
     const steps = this.#run.isGuessed ? { step: step - 1, row: step } : { step };
     const place = now === name ? { layer: kind.numbers.indexOf(layer), head, ...steps } : { layer: 0, head: 0, ...steps };
     const figure = mapFigure(kind, place, parts, this.#run, this.#colours);
-    return this.#unfolds(name) ? { ...figure, ...unfoldedFigure(figure, step) } : figure;
+    const unfolded = this.#unfolds(name) ? { ...figure, ...unfoldedFigure(figure, step) } : figure, part = this.#windowOf(name);
+    return part ? windowed(unfolded, part) : unfolded;
   }
 
   async #drawMap(name, map, figure) {

@@ -52,7 +52,7 @@ export class ViewersPlayer extends Player {
 
   go(step) {
     const before = this.step;
-    super.go(step, { report: false });
+    super.go(step);
     const isFast = Number(this.part("speed").value) >= 4 && Boolean(this.timers.play);
     if (this.step !== before) this.on.stepped(this.timers.play ? "play" : "step", { by: this.step - before, isHeld: this.isHeld || isFast });
   }

@@ -1,8 +1,7 @@
 // A chart that stands: another figure is drawn into what is there (charts.js, put before this), where Streamlit's own chart is
 // mounted anew and drawn twice.
 //
-// Others find it as `.chart`. `__drawn` is null while a figure is being drawn, then {run, ...layout.meta}; the event
-// `chart-drawn` says when. `__go(step)` draws one of `__frames`, after which `step-drawn` comes, and `__step` says which it is.
+// For who looks from outside: `__drawn` of a `.chart` says whether its figure is there.
 
 const CHARTS = new WeakMap();
 
@@ -10,7 +9,7 @@ export default function ({ parentElement, data, setStateValue }) {
   const host = parentElement.querySelector(".chart");
   if (!CHARTS.has(host)) CHARTS.set(host, new Chart(host));
   const me = CHARTS.get(host);
-  me.report = (what) => what !== null && setStateValue("presses", me.presses = withPress(me.presses, what));
+  me.report = (what) => setStateValue("presses", me.presses = withPress(me.presses, what));
   me.show(new TextDecoder().decode(data));
   // Streamlit also calls this of a chart that stays: of a message that another one overtook while this script was being read.
   return () => host.isConnected || me.end();
@@ -20,7 +19,6 @@ class Chart {
   constructor(host) {
     this.host = host;
     this.presses = [];
-    host.__go = (step) => this.go(step);
     this.table = new NumbersTable(host);
     this.sizes = new ResizeObserver(() => this.fit());
     this.sizes.observe(host);
@@ -38,7 +36,7 @@ class Chart {
     this.host.setAttribute("aria-label", about.words);
     this.host.dataset.file = about.file;
     this.host.style.minHeight = `${figure.layout.height ?? 450}px`;
-    this.host.classList.toggle("clickable", ["tile", "cell"].includes(about.clicks));
+    this.host.classList.toggle("clickable", about.clicks === "cell");
     try {
       await plotlyFrom(about.plotly);
     } catch {
@@ -56,37 +54,20 @@ class Chart {
     if (!figure || !width) return;
     this.waiting = null;
     this.figure = figure;
-    this.host.__frames = Object.fromEntries((figure.frames ?? []).map((frame) => [frame.name, frame]));
     this.width = figure.layout.width = width;
-    this.host.__drawn = null;
+    this.host.__drawn = false;
     await this.react(figure);
     // Another one may have come meanwhile, which says by itself when it is drawn.
     if (figure !== this.figure) return;
-    this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
-    this.host.__step = figure.layout.meta?.step;
-    this.say("chart-drawn");
+    this.host.__drawn = true;
+    this.table.show();
+    this.pressed?.();
   }
 
   async react(figure) {
     await drawChart(this.host, figure, [this.about.run, figure.layout.meta?.kind]);
-    // A zoom moves what is marked over the chart.
-    const acts = { plotly_relayout: () => this.say("step-drawn"), plotly_click: ({ points }) => this.clickedPoint(points[0]) };
-    for (const [name, act] of Object.entries(acts)) {
-      this.host.removeAllListeners(name);
-      this.host.on(name, act);
-    }
-  }
-
-  go(step) {
-    const frame = this.host.__frames[step];
-    if (!frame || !this.host.__drawn) return;
-    this.host.__step = step;
-    this.react(framed(this.figure, frame)).then(() => this.say("step-drawn"));
-  }
-
-  say(name) {
-    this.table.show();
-    this.host.dispatchEvent(new CustomEvent(name, { bubbles: true, composed: true }));
+    this.host.removeAllListeners("plotly_click");
+    this.host.on("plotly_click", ({ points }) => this.clickedPoint(points[0]));
   }
 
   fit() {
@@ -115,23 +96,17 @@ class Chart {
 
   // A click on a figure that is being drawn counts as soon as it is there.
   clicked(event) {
-    if (!this.host.__drawn) return this.host.addEventListener("chart-drawn", () => this.clicked(event), { once: true });
-    if (this.about.clicks === "cell") this.chooseCell(areas(this.host).map((area) => cellAt(area, event)).find(Boolean));
-    else if (this.about.clicks === "tile") this.chooseTile(tileAt(this.host, event));
-  }
-
-  chooseCell(cell) {
-    this.report(cell ?? null);
+    if (this.about.clicks !== "cell") return;
+    this.pressed = () => {
+      this.pressed = undefined;
+      const cell = areas(this.host).map((area) => cellAt(area, event)).find(Boolean);
+      if (cell) this.report(cell);
+    };
+    if (this.host.__drawn) this.pressed();
   }
 
   clickedPoint(point) {
-    if (this.about.clicks === "point") this.report(Number.isInteger(point?.customdata) ? point.customdata : null);
-  }
-
-  // The player may be further than the last step that it reported: the step travels with the click.
-  chooseTile(tile) {
-    const step = document.querySelector(".st-key-focus .chart")?.__step;
-    this.report(tile && { kind: this.host.layout.meta.kind, layer: tile[0], head: tile[1], step });
+    if (this.about.clicks === "point" && Number.isInteger(point?.customdata)) this.report(point.customdata);
   }
 
   end() {

@@ -17,9 +17,9 @@ from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
 """Of the component, by which a test tells a chart from the page's widgets."""
-Clicks = tuple[Literal["tile", "cell", "point"], Callable[..., None]]
-"""What the browser finds under the pointer, and what is called with it: with kind, layer and head of a tile and the step that
-the player is at; with query and key of a cell, of a label only the one; or with a point's `customdata`."""
+Clicks = tuple[Literal["cell", "point"], Callable[..., None]]
+"""What the browser finds under the pointer, and what is called with it: with query and key of a cell, of a label only the one;
+or with a point's `customdata`."""
 R = TypeVar("R")
 
 
@@ -74,7 +74,7 @@ def show(
         if act is None:
             return
         for report in presses.new(key):
-            if (on == "point" and isinstance(report, int) and report >= 0) or (on == "tile" and isinstance(report, dict)):
+            if on == "point" and isinstance(report, int) and report >= 0:
                 act(report)
             elif on == "cell" and isinstance(report, dict):
                 cell = report.get("query"), report.get("key")

@@ -12,14 +12,14 @@ from transformer_viz.analysis.attribution_maps import is_of_heads, norms_of_rows
 from transformer_viz.analysis.head_order import LAYERS, ROLE, offered, ordered, statistic
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.word_pooling import kind_title
-from transformer_viz.figures.figure_data import PlainFigure, plain, typed
+from transformer_viz.figures.figure_data import plain, typed
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, player, screen
+from transformer_viz.views.components import screen
 from transformer_viz.views.state import levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.views.state.focus import Focus
@@ -28,7 +28,6 @@ LAYERS_A_PAGE = 6
 _OVERVIEW = "entropy_share"
 ORDERS = {LAYERS: "layer", **{name: measure.title for name, measure in MEASURES.items()}, ROLE: "role"}
 """What an order is called, and an overview."""
-OnTile = Callable[[dict[str, Any]], None]
 _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 """Pixels: what tiles have side by side on a phone, and beside the overview; the least width of one; the heights of a row."""
 
@@ -109,20 +108,6 @@ def room(n_tiles: int, most: int) -> dict[str, Any]:
     width = _PHONE if screen.is_narrow() else _BESIDE
     columns = min(most, width // _LEAST_TILE)
     return {"columns": columns, "height": 28 + -(-n_tiles // columns) * max(_LEAST_ROW, min(_HIGHEST_ROW, width // columns))}
-
-
-def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) -> None:
-    """A mosaic whose tiles hear clicks."""
-    words = (
-        f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the boxes for layer and head, which All controls shows."
-    )
-    chart.show(
-        figure,
-        f"{player.MOSAIC_KEY}-{kind}",
-        words,
-        run=now.run,
-        clicks=("tile", on_tile),
-    )
 
 
 # ---- which heads

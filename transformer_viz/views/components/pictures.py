@@ -1,8 +1,6 @@
-"""What draws the pictures of a run, as calls: for the code that makes them again, and for pages without a viewer."""
+"""What draws the pictures of a run, as calls: for the code that makes them again, and for what is covered."""
 
 from typing import Any
-
-import streamlit as st
 
 from transformer_viz.addresses import map_address
 from transformer_viz.figures.figure_data import plain
@@ -11,7 +9,6 @@ from transformer_viz.figures.player import player as player_figure
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import style
-from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
 from transformer_viz.views.components.measured import NOTHING, Measured
 from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.state import focus
@@ -22,20 +19,6 @@ def map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: M
     """What draws the large map."""
     looks: dict[str, Any] = {"measure": measured.results.get(now.kind), "style": style.figure_style()}
     return Call(plain(player_figure), trace, map_address(now.kind, now.layer, now.head), now.step, **looks)
-
-
-def mosaics(
-    trace: Trace,
-    chosen: DisplayOptions,
-    now: focus.Focus,
-    on_tile: OnTile,
-    measured: Measured = NOTHING,
-) -> None:
-    """All heads of every kind, side by side; `on_tile` hears of a click on one."""
-    calls = mosaic_calls(trace, chosen, now, measured)
-    for column, (kind, call) in zip(st.columns(len(calls)), calls.items(), strict=True):
-        with column:
-            show_mosaic(call(), kind, now, on_tile)
 
 
 def picture_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> list[Call]:

@@ -13,7 +13,7 @@ _CSS = """
 .stMainBlockContainer { padding: 0 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
 /* What stands above the large map leaves it the first screen. */
-.st-key-bar, .st-key-player-area, .st-key-picture, .st-key-focus-controls { margin-top: -0.35rem; }
+.st-key-bar, .st-key-picture, .st-key-focus-controls { margin-top: -0.35rem; }
 .st-key-focus-controls { margin-bottom: -0.35rem; }
 .told { margin: 0; font-size: 0.875rem; line-height: 1.25; color: var(--muted); }
 .told code { font-size: 0.75rem; color: inherit; }
@@ -108,8 +108,6 @@ LARGE
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) p {
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   }
-  /* What a tapped cell says stands below: over the map it would hide the cells beside it. */
-  .st-key-focus .hoverlayer { display: none; }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */
   .st-key-kind [role="radiogroup"] { width: 100%; }
   .st-key-kind button {

@@ -5,6 +5,7 @@ changed (a button, a link, another page's focus), is sent, with a number that sa
 to which press the server had heard. The run's numbers are fetched by the browser from their own address (`sent_runs`).
 """
 
+import json
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,11 +15,13 @@ from typing import Any, cast
 import streamlit as st
 from markupsafe import Markup
 
+from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export import assets
 from transformer_viz.export.content import content
 from transformer_viz.export.packed_heads import exact_part
+from transformer_viz.figures.figure_data import typed
 from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import COMBINED, KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
@@ -29,7 +32,7 @@ from transformer_viz.views.components import presses, screen, style, term_tips, 
 from transformer_viz.views.state import focus, lesson_place, levels, link, own_text, visits
 from transformer_viz.views.state.display_options import DisplayOptions
 
-OF_ADDRESS = ("text", "kind", "layer", "head", "step", "pin", "lines", "measure")
+OF_ADDRESS = ("text", "kind", "layer", "head", "step", "pin", "lines", "measure", "moment", "position", "row")
 """The words of the address that the viewer writes itself."""
 KEY, TEXT_KEY = "viewer", "typed"
 _LINES, _MOST_PRESSES = ("step", "all", "none"), 2**53
@@ -44,9 +47,10 @@ _WAY, _CELLS = "viewer_way", "viewer_cells"
 _MASK = '<div class="focus" data-part="mask"></div>'
 _KINDS = (
     '<div class="boxes" role="group" aria-label="focus"><div class="kinds" data-box="kind" role="group" aria-label="Attention">'
-    '</div><select data-box="layer" aria-label="Layer"></select><select data-box="head" aria-label="Head"></select></div>'
+    '</div><select data-box="layer" aria-label="Layer"></select><select data-box="head" aria-label="Head"></select>'
 )
 _TILES = '<div class="mosaics" data-part="mosaics"></div>'
+_MISSING = '<p class="missing" data-part="missing" role="alert" hidden></p>'
 _MOST_KEPT = 8
 """Ways to show a run that are kept."""
 _SOON_S = 0.3
@@ -215,29 +219,117 @@ def show(
         _picture(*about)(key=KEY, data=data, on_at_change=partial(_hear, on_way, on_cell))
 
 
-def show_heads(kinds: Mapping[Kind, Mapping[str, Any]], run: str, chosen: DisplayOptions, *, page: str) -> None:
-    """Draws a table of heads, for which kind, layer and head have been decided; the browser is master of which is in focus.
+def show_heads(
+    kinds: Mapping[Kind, Mapping[str, Any]], at: HeadAddress, run: str, chosen: DisplayOptions, *, page: str
+) -> None:
+    """Draws a table of heads; the browser is master of which is in focus.
 
     Args:
         kinds: of each its `title`, `numbers` (of its layers), how many `heads` it has, and `figure`, a grid of tiles in the
             page's style, or None, with its `words`.
+        at: the head with which it begins.
         run: tells the model from others.
         chosen: how it looks.
         page: the path of the page.
     """
-    state, titles = st.session_state, {kind: str(about["title"]) for kind, about in kinds.items()}
-    place = {"kind": state.kind, "layer": state.layer, "head": state.head}
     content = {"kinds": kinds, "accent": style.figure_style().colours.accent}
+    html = f'<div class="heads">{_KINDS}</div>{_MISSING}{_TILES}</div>'
+    place = {"kind": at.kind, "layer": at.layer, "head": at.head}
+    _show_other(_other("heads", html), sent_runs.packed(content), kinds, place, run, chosen, page)
+
+
+def show_one_head(
+    kinds: Mapping[Kind, Mapping[str, Any]],
+    figure: Callable[[Kind, int, int], Any],
+    place: Mapping[str, Any],
+    run: str,
+    chosen: DisplayOptions,
+    *,
+    page: str,
+    n_bytes: int,
+) -> None:
+    """Draws a figure of one head; the browser is master of which is in focus, and fetches the figure of each.
+
+    Args:
+        kinds: of each its `title`, `numbers` (of its layers), how many `heads` it has, its `rows` in the words of a link, and
+            `words` about the figure.
+        figure: makes the figure of a kind, layer and head, in the page's style; the row is framed in the browser.
+        place: kind, layer, head and row with which it begins.
+        run: tells what the figures are made of from all else.
+        chosen: how it looks.
+        page: the path of the page.
+        n_bytes: of what is held for the figures.
+    """
+
+    def part(kind: Kind, layer: int, head: int) -> dict[str, Any]:
+        made = figure(kind, layer, head)
+        return json.loads(json.dumps({"data": made.data, "layout": {**made.layout, "shapes": []}}, default=typed))
+
+    content = {"kinds": kinds, "accent": style.figure_style().colours.accent, "of": [run, repr(style.figure_style())]}
+    row = '<select data-box="row" aria-label="Row"></select>'
+    room = f'<div class="focus" data-part="maps"></div>{_MISSING}'
+    component = _other("one-head", f'<div class="one-head">{_KINDS}{row}</div>{room}</div>')
+    rows = {kind: about["rows"] for kind, about in kinds.items()}
+    _show_other(component, sent_runs.packed(content), kinds, place, run, chosen, page, part, n_bytes, rows=rows)
+
+
+def show_learned(
+    of: Trace,
+    key: Any,
+    place: Mapping[str, Any],
+    run: str,
+    content: Callable[[], Mapping[str, Any]],
+    chosen: DisplayOptions,
+    *,
+    page: str,
+) -> None:
+    """Draws the moments of a training; the browser is master of which are in focus.
+
+    Args:
+        of: the run of the first moment; while it is held, what was made of the moments is kept.
+        key: tells these moments, and their looks, from others of the same first one.
+        place: kind, layer, head, moment and position with which it begins.
+        run: tells the training and the text from others.
+        content: makes what the browser fetches, as of `views/train/picture.py`.
+        chosen: how it looks.
+        page: the path of the page.
+    """
+    kept = _packed.setdefault(of, {})
+    if key not in kept:
+        if len(kept) >= _MOST_KEPT:
+            kept.clear()
+        kept[key] = sent_runs.packed(content())
+    position = '<select data-box="position" aria-label="Candidates of position"></select>'
+    room = f'<div class="focus" data-part="maps"></div>{_MISSING}<p class="when" data-part="when"></p>{_TILES}'
+    component = _other("learned", f'<div class="learned">{modules.text("player.html")}{_KINDS}{position}</div>{room}</div>')
+    titles = {kind: {"title": KIND_TITLES[kind]} for kind in of.kinds}
+    _show_other(component, kept[key], titles, place, run, chosen, page, positions=link.words_of("position"))
+
+
+def _show_other(
+    component: Any,
+    content: bytes,
+    kinds: Mapping[Kind, Mapping[str, Any]],
+    place: Mapping[str, Any],
+    run: str,
+    chosen: DisplayOptions,
+    page: str,
+    part: Callable[..., dict[str, Any]] | None = None,
+    n_bytes: int = 0,
+    **words: Any,
+) -> None:
+    """Draws what is to its page what a viewer is, beginning at a place; `words` are those of the address for what is neither
+    kind, layer nor head."""
+    defaults, titles = {name: link.default_of(name) for name in place}, {kind: about["title"] for kind, about in kinds.items()}
     data = {
-        **_told(sent_runs.send(sent_runs.packed(content), _no_part, 0), run, place, chosen),
+        **_told(sent_runs.send(content, part or _no_part, n_bytes), run, place, chosen),
         "isGrey": False,
         "parts": {},
-        "address": {"page": page, "defaults": {name: link.default_of(name) for name in place}, "kinds": titles},
+        "address": {"page": page, "defaults": defaults, "kinds": titles, **words},
         "beside": None,
     }
     with st.container(key="picture"):
-        html = f'<div class="heads">{_KINDS}<p class="missing" data-part="missing" role="alert" hidden></p>{_TILES}</div>'
-        _heads(html)(key=KEY, data=data, on_at_change=partial(_hear, lambda _: None, lambda _: None))
+        component(key=KEY, data=data, on_at_change=partial(_hear, lambda _: None, lambda _: None))
 
 
 def _told(content: str, run: str, start: Mapping[str, Any], chosen: DisplayOptions) -> dict[str, Any]:
@@ -337,6 +429,10 @@ def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None
     kind, layer, head = told.get("kind"), told.get("layer"), told.get("head")
     if kind in KIND_TITLES and type(layer) is int and (head in COMBINED or type(head) is int):
         state.kind, state.layer, state.head = kind, layer, head
+    # What there is not, of another training or text, the page brings into range.
+    for name in ("moment", "position", "row"):
+        if type(number := told.get(name)) is int and 0 <= number < _MOST_PRESSES:
+            state[name] = number
     # A table of heads has none.
     if "lines" in told:
         state.lines = lines if (lines := told["lines"]) in _LINES else ""
@@ -379,8 +475,8 @@ def _component(name: str) -> Any:
 
 
 @cache
-def _heads(html: str) -> Any:
-    return _of_module("heads", "picture", html=html, css=_styles(), isolate_styles=False)
+def _other(name: str, html: str) -> Any:
+    return _of_module(name, "picture", html=html, css=_styles(), isolate_styles=False)
 
 
 @cache
@@ -415,6 +511,20 @@ def _two_viewers(is_change: bool, with_mask: bool) -> str:
 def _styles() -> str:
     """Rules for what is in a viewer alone: its charts cannot stand in a shadow. The scope is what it stands in, since its rules
     are of the viewer itself too."""
-    names = ("charts", "player", "lines", "measures", "guess", "curtain", "viewer", "share", "app", "pair", "masked", "heads")
+    names = (
+        "charts",
+        "player",
+        "lines",
+        "measures",
+        "guess",
+        "curtain",
+        "viewer",
+        "share",
+        "app",
+        "pair",
+        "masked",
+        "heads",
+        "learned",
+    )
     # What a term means is drawn by the page's own rules.
     return f"@scope (.st-key-picture) {{\n{modules.styles(*(f'{name}.css' for name in names))}\n}}"

@@ -1,5 +1,7 @@
 """One head's way from scores to weights, and one row of it in numbers."""
 
+import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,49 +10,62 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.addresses import map_address
-from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
+from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Fill, Precision, Softmax, empty_row, head_softmax
+from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code
+from transformer_viz.views.components import code, style, viewer
 from transformer_viz.views.components.recorded_calls import Call, call
+from transformer_viz.views.masks.picture import PAGE
 from transformer_viz.views.masks.setup import Setup
-from transformer_viz.views.state import focus, link
+from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ORDER = "Scores to weights", 1
 
 
+@dataclass(frozen=True)
+class View:
+    """What a link can say of one head's scores; numbers count from 0."""
+
+    kind: Kind
+    layer: int
+    head: int
+    row: int
+
+    @classmethod
+    def read(cls, setup: Setup, trace: Trace) -> "View":
+        """From the session, the link or by default, each brought into the range of this run."""
+        focus.start_one_head(trace)
+        state = st.session_state
+        names = _row_words(trace, state.kind)
+        # At first the row that looks at anything: padding before a prompt does not.
+        sound = setup.sound().forced()[setup.sentence].attentions[state.kind]
+        first = int((sound.reasons == 0).any(-1).reshape(-1, len(sound.queries)).any(0).argmax())
+        row = link.option("row", dict(enumerate(names)), first, fallback=len(names) - 1)
+        return cls(state.kind, state.layer, state.head, row)
+
+
 def show(setup: Setup) -> None:
     """Draws the controls, three maps, the row, and what became of it if all of it were masked."""
-    trace, state = setup.forced()[setup.sentence], st.session_state
-    focus.controls(trace, combined=False)
-    kind, layer, head = state.kind, state.layer, state.head
+    trace = setup.forced()[setup.sentence]
+    view = View.read(setup, trace)
+    kind, layer, head, row = view.kind, view.layer, view.head, view.row
     attention = trace.attentions[kind]
     with st.container(horizontal=True, vertical_alignment="center"):
         quiet: Any = {"label_visibility": "collapsed"}
         fill = link.segmented_control("Fill", FILLS, key="fill", **quiet)
         precision = link.segmented_control("Precision", PRECISIONS, key="precision", **quiet)
-        names = row_labels(attention.queries, None if kind == "encoder" else trace.output_tokens)
-        # At first the one that looks at anything: padding before a prompt does not.
-        sound = setup.sound().forced()[setup.sentence].attentions[kind]
-        first = int((sound.reasons == 0).any(-1).reshape(-1, len(sound.queries)).any(0).argmax())
-        looks: Any = {"words": lambda i: f"row {names[i]}", "width": 190, "fallback": len(names) - 1, **quiet}
-        row = link.selectbox("Row", range(len(names)), key="row", default=first, **looks)
         st.markdown(f"{FILL_WORDS[fill]}, in {precision}")
     if attention.scores is None:
         st.info(f"This model does not give the scores of its {KIND_TITLES[kind]}.", icon=":material/info:")
         return
     if not setup.is_changed and not _is_softmax(trace, kind, layer, head):
         st.warning("The weights of this run are not the softmax of these scores alone: this model does more.")
+    _maps(trace, view, fill, precision)
     computed = call(head_softmax, trace, map_address(kind, layer, head), fill, precision)
-    with st.container(key="lab-scores"):
-        words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
-        known = range(len(attention.queries))
-        heard: Any = {"clicks": ("cell", lambda query, _: state.update(row=query) if query in known else None)}
-        name: Any = {"key": "lab-scores-chart", "words": words, "file": "scores", **heard}
-        figure = chart.draw(figures.softmax_maps, trace, map_address(kind, layer, head), computed, row, **name)
     numbers, fates = st.columns([3, 2])
     with numbers:
         _row(attention, layer, head, row, computed)
@@ -66,7 +81,32 @@ def show(setup: Setup) -> None:
                 "zeros."
             )
         st.caption(f"{own} In float16 −10⁹ is −∞.")
-    code.show(figure, Call("print({}.weights[{}])", computed, row))
+    maps = Call(figures.softmax_maps, trace, map_address(kind, layer, head), computed, row, style=style.figure_style())
+    code.show(maps, Call("print({}.weights[{}])", computed, row))
+
+
+def _row_words(trace: Trace, kind: Kind) -> list[str]:
+    names = row_labels(trace.attentions[kind].queries, None if kind == "encoder" else trace.output_tokens)
+    return [f"row {name}" for name in names]
+
+
+def _maps(trace: Trace, view: View, fill: Fill, precision: Precision) -> None:
+    """The three maps of the head in focus; of a kind whose scores are not known there are none."""
+    looks, words = style.figure_style(), "Scores before the mask, after it, and weights after the softmax."
+    kinds, told = {}, hashlib.sha256(repr((fill, precision)).encode())
+    for kind, attention in trace.attentions.items():
+        of_heads = {"numbers": list(attention.layers), "heads": attention.n_heads, "rows": _row_words(trace, kind)}
+        kinds[kind] = {"title": KIND_TITLES[kind], "words": f"{words} The table below has one row in numbers.", **of_heads}
+        for numbers in (attention.scores, attention.reasons):
+            told.update(b"" if numbers is None else numbers.tobytes())
+
+    def figure(kind: Kind, layer: int, head: int) -> PlainFigure:
+        at = map_address(kind, layer, head)
+        return plain(figures.softmax_maps)(trace, at, head_softmax(trace, at, fill, precision), 0, style=looks)
+
+    n_bytes = sum(each.weights.nbytes for each in trace.attentions.values())
+    run, chosen = f"scores-{told.hexdigest()[:12]}", display_options.current()
+    viewer.show_one_head(kinds, figure, vars(view), run, chosen, page=PAGE, n_bytes=n_bytes)
 
 
 def _is_softmax(trace: Trace, kind: Kind, layer: int, head: int) -> bool:

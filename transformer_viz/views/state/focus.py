@@ -185,32 +185,6 @@ def set_pin(place: Pin) -> None:
     st.session_state.pin = ",".join("" if each is None else str(each + 1) for each in place).removesuffix(",")
 
 
-def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
-    """Makes a clicked tile the focus, at the step that the player has reached."""
-    if not tile or tile.get("kind") not in trace.kinds:
-        return
-    state = st.session_state
-    attention = trace.attentions[tile["kind"]]
-    if tile.get("layer") in attention.layers and tile.get("head") in range(attention.n_heads):
-        state.kind, state.layer, state.head = tile["kind"], tile["layer"], tile["head"]
-        go_to_step(tile.get("step"), trace)
-
-
-def go_to_step(number: Any, trace: Trace) -> None:
-    """Moves to a step that the browser reports; what is no step of this run is passed over."""
-    if isinstance(number, int) and number in range(len(trace.rows)):
-        set_step(number)
-
-
-def pin(place: Any, trace: Trace) -> None:
-    """Pins a row and a column that the browser reports, or lets go; what is no cell of this map is passed over."""
-    if not isinstance(place, list) or len(place) not in (0, 2):
-        return
-    sizes = _size(trace)
-    if all(each is None or (type(each) is int and 0 <= each < n) for each, n in zip(place, sizes, strict=False)):
-        set_pin((place[0], place[1]) if place else ())
-
-
 def _cell(word: str, sizes: tuple[int, int]) -> Pin:
     """`3,5`, `3` or `,5`; nothing where there is no such row and column."""
     found = _CELL.fullmatch(word)
@@ -224,30 +198,16 @@ def _size(trace: Trace) -> tuple[int, int]:
     return len(trace.attentions[kind].queries), len(trace.attentions[kind].keys)
 
 
-def controls(trace: Trace, *, combined: bool = True) -> None:
-    """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does.
-
-    Args:
-        trace: the run.
-        combined: offer the mean and the maximum of a layer's heads too.
-    """
-    if not combined:
-        kind, default = st.session_state.kind, (link.default_of("layer"), link.default_of("head"))
-        start_head(trace.attentions[kind].layers, heads_of(trace, kind, combined=False), default)
-    with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
-        kind_box()
-        layer_and_head_boxes()
+def start_one_head(trace: Trace) -> None:
+    """Layer and head where none are combined, after `start_place`."""
+    kind, default = st.session_state.kind, (link.default_of("layer"), link.default_of("head"))
+    start_head(trace.attentions[kind].layers, heads_of(trace, kind, combined=False), default)
 
 
 def unit_offer(trace: Trace) -> None:
     """Tokens or words, where they differ and all controls are shown, or words are chosen."""
     if (is_by_words(trace) or has_pieces(trace)) and (levels.is_all() or st.session_state.unit != UNITS[0]):
         unit_box()
-
-
-def kind_box() -> None:
-    """For which `start_kind` has been called."""
-    link.segmented_control("Attention", key="kind", **_QUIET)
 
 
 def layer_and_head_boxes() -> None:

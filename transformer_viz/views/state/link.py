@@ -264,6 +264,12 @@ def options_of(key: str) -> Sequence[Any]:
     return st.session_state[_BOXES][key][0]
 
 
+def words_of(key: str) -> list[str]:
+    """What is possible, in the words of a link, of the last `option` of this key."""
+    options, _, words, _ = st.session_state[_BOXES][key]
+    return [words(each) for each in options]
+
+
 def default_of(key: str) -> Any:
     """What a link leaves out, of the last `option` of this key."""
     return st.session_state[_BOXES][key][1]

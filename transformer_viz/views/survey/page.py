@@ -137,7 +137,7 @@ def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[Call]:
             head = (shown.head.layer, shown.head.head) if shown.head.kind == kind else None
             calls.append(Call(plain(of[0]), *of[1:], head, style=style.figure_style()))
     told = hashlib.sha256(repr(shown.identity).encode()).hexdigest()[:12]
-    viewer.show_heads(tables, f"survey-{told}", display_options.current(), page="survey")
+    viewer.show_heads(tables, shown.head, f"survey-{told}", display_options.current(), page="survey")
     if not there:
         return []
     missing = [KIND_TITLES[kind] for kind in survey.kinds if kind not in there]

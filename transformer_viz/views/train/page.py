@@ -20,6 +20,8 @@ from transformer_viz.views.state import display_options, link
 from transformer_viz.views.train import form, how_it_learned, model_drawing, progress
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
+HAS_VIEWER = True
+"""Which writes its part of the address itself."""
 
 _EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"

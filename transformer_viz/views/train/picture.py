@@ -1,0 +1,129 @@
+"""The moments of a training as the browser fetches them: every number of each moment, and every sentence about it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.analysis.sentences import Sentence, sentence
+from transformer_viz.export.strips import answer_mark, output_strip, source_strip
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.page_templates import candidate_steps, seen_reasons
+from transformer_viz.figures.theme import Style
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.text_display import display_text
+from transformer_viz.trace.hidden_answer import COVERED
+from transformer_viz.training.figures import playback_template
+from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence, when
+
+_FIXED = {
+    "answer": "Every moment reads the right answer, so the rows stay the same.",
+    "final output": "The right answer is not known, so every moment reads what the finished model writes.",
+}
+
+
+def content(
+    moments: Sequence[TrainingSnapshot],
+    rows: Sequence[str],
+    style: Style,
+    mark: Callable[[Sentence], Sequence[tuple[str, str]]],
+    *,
+    covered: str = "",
+    terms: Any = None,
+) -> dict[str, Any]:
+    """What the viewer of a training shows.
+
+    Args:
+        moments: from `trace_training`.
+        rows: the words of each position.
+        style: of the page.
+        mark: marks the terms in a sentence.
+        covered: what is said of the last moment, where a part of it is not to be seen yet.
+        terms: what a term means.
+    """
+    pieces: dict[tuple[str, str], int] = {}
+
+    def numbered(said: Sentence) -> list[int]:
+        return [pieces.setdefault(piece, len(pieces)) for piece in mark(said)]
+
+    first, colours = moments[0], style.colours
+    answers: list[Any] = [answer_mark(one.written, step_name="row") for one in moments]
+    buttons = [_button(one) for one in moments]
+    if covered:
+        answers[-1] = {"class": "", "words": ()}
+        buttons[-1] |= {"title": COVERED, "class": "covered", "tint": 0}
+    return {
+        "kinds": {kind: _kind(moments, kind, style, mark, numbered, covered) for kind in first.forced.kinds},
+        "pieces": list(pieces),
+        "moments": [one.step for one in moments],
+        "rows": rows,
+        "when": [f"All heads. {when(one.step)}, reading the same target:" for one in moments],
+        "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
+        "source": source_strip(first.forced),
+        "output": buttons,
+        # "step" is a step of training here, so a step of the output is called a row.
+        "answers": answers,
+        "written": [output_strip(one.written) for one in moments],
+        "candidates": [candidate_steps(one.forced) for one in moments],
+        "true": (None,) * len(first.forced.alignment) if covered else first.forced.alignment,
+        "terms": terms,
+        "colours": {name: getattr(colours, name) for name in ("accent", "muted", "chosen", "other", "paper")},
+    }
+
+
+def _button(one: TrainingSnapshot) -> dict[str, Any]:
+    sure, is_right = certainty(one), one.written.is_right
+    goal, verdict = "right" if one.target == "answer" else "final", {None: "", False: ", wrong", True: ", right"}[is_right]
+    writes = f"step {one.step:,} of training: writes {display_text(one.written.text) or 'nothing'}{verdict}"
+    title = f"{writes}; mean probability of the {goal} tokens {sure:.3f}"
+    return {"text": f"{one.step:,}", "title": title, "class": "wrong" if is_right is False else "", "tint": round(sure, 4)}
+
+
+def _kind(
+    moments: Sequence[TrainingSnapshot],
+    kind: Kind,
+    style: Style,
+    mark: Callable[[Sentence], Sequence[tuple[str, str]]],
+    numbered: Callable[[Sentence], list[int]],
+    covered: str,
+) -> dict[str, Any]:
+    """A kind of attention as `numbers.js` has it; a moment is a measure of it."""
+    attention, found = moments[0].forced.attentions[kind], course(moments, kind)
+    looks = "the source token that looks" if kind == "encoder" else "the token to be written"
+    ring = " · ring = the right token" if found.measure == "mass" else ""
+    sentences = [
+        [
+            [
+                numbered(
+                    sentence(("strong", f"{when(one.step)}: "), covered)
+                    if covered and one is moments[-1]
+                    else snapshot_sentence(one, place, found, kind, layer, head)
+                )
+                for place, one in enumerate(moments)
+            ]
+            for head in range(attention.n_heads)
+        ]
+        for layer in attention.layers
+    ]
+    return {
+        "title": KIND_TITLES[kind],
+        "hint": mark(sentence(f"row = {looks} · column = the token looked at{ring}. {_FIXED[moments[0].target]}")),
+        "numbers": attention.layers,
+        "heads": attention.n_heads,
+        "shape": attention.weights.shape,
+        "reasons": seen_reasons(attention),
+        "colouring": "fixed",
+        "covered": [0, 0],
+        "linked": {"kind": kind},
+        "sentences": sentences,
+        "picture": playback_template(moments, kind, with_answer=not covered, style=style),
+        "measures": {str(place): _moment(one, kind, style) for place, one in enumerate(moments)},
+    }
+
+
+def _moment(one: TrainingSnapshot, kind: Kind, style: Style) -> dict[str, Any]:
+    attention, small = one.forced.attentions[kind], plain(mosaic)(one.forced, kind, style=style)
+    weights = np.where(attention.is_covered[:, None], np.float32(np.nan), attention.weights.astype(np.float32, copy=False))
+    rows = attention.covered
+    return {"weights": weights, "covered": [rows.start, rows.stop], "mosaic": {"data": small.data, "layout": small.layout}}
