@@ -42,7 +42,7 @@ def measure(report: Report) -> None:
         task = tasks.make_task(recipe.task, recipe.task_options)
         batch_at = batches(recipe, task)
         prepared = [batch_at(step) for step in range(_N_BATCHES)]
-        tokens = sum(int((batch.target_out != PAD_ID).sum()) for batch in prepared) / len(prepared)
+        tokens = sum(int((batch.written != PAD_ID).sum()) for batch in prepared) / len(prepared)
         ours = make_model(recipe, task)
         models: dict[str, Any] = {"ours": ours, "nn.Transformer": TorchTransformer(ours)}
         works = {}

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.stepwise import stepwise
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks.reverse import Reverse
@@ -101,7 +102,7 @@ def tiny() -> Checkpoint:
     for seed in (38, *range(2000)):  # the first that does, where torch draws the same numbers
         checkpoint = build_checkpoint(build_model(seed))
         ids = checkpoint.task.source_vocabulary.encode(checkpoint.task.frame("hello"))
-        decoded = stepwise(checkpoint.model, torch.tensor([ids]), None, max_length=MAX_LENGTH + 1)
+        decoded = stepwise(checkpoint.model, TokenBatch.of(checkpoint.model, [ids]), max_length=MAX_LENGTH + 1)
         n_steps = int(decoded.lengths[0])
         if decoded.ids[0, n_steps - 1] == END_ID and n_steps in (5, 11) and len(set(decoded.ids[0].tolist())) >= 4:
             return checkpoint

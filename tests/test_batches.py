@@ -10,6 +10,7 @@ from tests.needs import needs
 from tests.readers import families
 from transformer_viz import batches
 from transformer_viz.batches import Answer, Batch, Text, answer_of, compare_with_answer, drawn_texts, run_batch, run_texts
+from transformer_viz.decoding import memory
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel, TaskAnswer
 from transformer_viz.terms import Kind
@@ -34,21 +35,15 @@ def check(model: LoadedModel, texts: Sequence[str], found: Sequence[Batch], limi
             assert batch.is_finite(i)
             for kind, attention in trace.attentions.items():
                 assert attention.weights is not None and attention.reasons is not None
-                n_queries, n_keys = attention.weights.shape[-2:]
-                first = batch.n_before(kind, i)
-                rows, keys = slice(first, first + n_queries), slice(first, first + n_keys)
-                np.testing.assert_allclose(batch.weights[kind][i, :, :, rows, keys], attention.weights, atol=most)
-                if kind == "decoder":
-                    assert n_queries == batch.n_rows(i)
-                masked = batch.masked[kind]
-                own = masked[i if len(masked) > 1 else 0, 0, 0, rows, keys]
-                np.testing.assert_array_equal(own, attention.reasons > 0)
+                crop = batch.tokens.crop
+                np.testing.assert_allclose(crop(batch.weights[kind], kind, i), attention.weights, atol=most)
+                np.testing.assert_array_equal(crop(batch.masked[kind], kind, i)[0, 0], attention.reasons > 0)
 
 
-@pytest.mark.parametrize(("constant", "value"), [("AT_ONCE", 32), ("AT_ONCE", 2), ("MOST_WEIGHTS", 8000), ("MOST_WEIGHTS", 1)])
+@pytest.mark.parametrize(("constant", "value"), [("AT_ONCE", 32), ("AT_ONCE", 2), ("KEPT", 8000), ("KEPT", 1)])
 def test_texts_of_our_model_are_what_each_is_alone(tiny, monkeypatch, constant, value):
     """Together, in small batches, and where the attention of several does not fit."""
-    monkeypatch.setattr(batches, constant, value)
+    monkeypatch.setattr(batches if constant == "AT_ONCE" else memory, constant, value)
     found = list(run_texts(tiny, texts_of(tiny, TEXTS, 9), record=RECORD))
     assert max(len(batch.texts) for batch in found) == {32: 6, 2: 2, 8000: 3, 1: 1}[value]
     check(tiny, TEXTS, found, 9, 1e-6)

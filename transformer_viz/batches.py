@@ -8,22 +8,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.stepwise import stepwise
+from transformer_viz.decoding import memory
+from transformer_viz.decoding.run import run
+from transformer_viz.decoding.token_batch import TokenBatch, can_pad, moves_behind_padding, n_rows_of
 from transformer_viz.errors import InputError, OptionError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel, TaskAnswer
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Tap, TapName, compose
 from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.trace.recorder import Recorder
-from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.vocabulary import END
 
 AT_ONCE = 32
 """Texts in a batch. With more, padding wastes time; with fewer, calls of tiny operations do."""
-MOST_WEIGHTS = 2**26
-"""Attention weights recorded at once: 256 MiB in float32. One text alone may have more."""
-MOST_LOGITS = 2**26
-"""The most logits of a pass over what is read; prompts, and the sources of an encoder alone, have logits at every place."""
 Recorded = Literal["weights", "mask", "probabilities"]
 
 
@@ -80,37 +77,23 @@ class Batch:
 
     Attributes:
         texts: in the order of the arrays.
+        tokens: their ids, with all that was written.
         written: the ids that each wrote; of an encoder alone those in the places of its mask tokens.
         probabilities: float64, one for each id that was written, of all tokens at temperature 1; empty where not recorded.
         weights: for each recorded kind float32 (text, layer, head, query, key).
         masked: for each recorded kind bool (text or 1, layer, head or 1, query, key), True = masked.
-        has_prompts: whether texts are read by the decoder, shorter ones behind padding.
     """
 
     texts: Sequence[Text]
+    tokens: TokenBatch
     written: list[list[int]]
     probabilities: list[np.ndarray]
     weights: dict[Kind, np.ndarray]
     masked: dict[Kind, np.ndarray]
-    has_prompts: bool
-
-    def n_rows(self, i: int) -> int:
-        """How many rows the decoder has of a text."""
-        before = len(self.texts[i].ids) - 1 if self.has_prompts else 0
-        return before + len(self.written[i])
-
-    def n_before(self, kind: Kind, i: int) -> int:
-        """How many rows of padding stand before a text's own."""
-        is_behind_padding = self.has_prompts and kind == "decoder"
-        return max(len(text.ids) for text in self.texts) - len(self.texts[i].ids) if is_behind_padding else 0
 
     def is_finite(self, i: int) -> bool:
         """Whether all numbers of a text are; those of padding may be none."""
-        numbers = [self.probabilities[i]]
-        for kind, weights in self.weights.items():
-            first, n_source, n_rows = self.n_before(kind, i), len(self.texts[i].ids), self.n_rows(i)
-            n_queries, n_keys = n_source if kind == "encoder" else n_rows, n_rows if kind == "decoder" else n_source
-            numbers.append(weights[i, ..., first : first + n_queries, first : first + n_keys])
+        numbers = [self.probabilities[i], *(self.tokens.crop(weights, kind, i) for kind, weights in self.weights.items())]
         return all(np.isfinite(array.sum()) for array in numbers)
 
 
@@ -171,15 +154,13 @@ def batches(
 ) -> Iterator[list[Text]]:
     """Texts of about one length together, as `run_texts` runs them; with `pad_prompts` False prompts of one length alone."""
     reader, most_texts = model.model, AT_ONCE if at_once is None else at_once
-    most = min(reader.sizes.longest_target, reader.sizes.longest_source)
     batch: list[Text] = []
     limit = n_steps = 0
     for text in sorted(texts, key=lambda text: len(text.ids)):
         width = len(text.ids)
         limit, n_steps = max(limit, text.limit), max(n_steps, len(text.answer.tokens or "1"))
-        # Padded prompts need places too, and a model's own rules may count from the end.
-        can_pad = not reader.kind.has_prompt or (pad_prompts and reader.rules is None and width + limit <= most)
-        is_full = len(batch) >= most_texts or not (can_pad or not batch or len(batch[0].ids) == width)
+        has_room = can_pad(reader, width, limit) and (pad_prompts or not moves_behind_padding(reader))
+        is_full = len(batch) >= most_texts or not (has_room or not batch or len(batch[0].ids) == width)
         if batch and (is_full or not _fits(model, len(batch) + 1, width, min(n_steps, limit), record, kinds)):
             yield batch
             batch, limit, n_steps = [], text.limit, len(text.answer.tokens or "1")
@@ -191,15 +172,17 @@ def batches(
 def _fits(
     model: LoadedModel, n_texts: int, width: int, n_steps: int, record: Collection[Recorded], kinds: Sequence[Kind] | None
 ) -> bool:
-    """Whether the recorded attention and the logits of a batch stay within the limits, at `width` tokens read and `n_steps`
-    written."""
+    """Whether the recorded attention and the logits of a batch fit into memory, at `width` tokens read and `n_steps` written.
+
+    Prompts, and the sources of an encoder alone, have logits at every place.
+    """
     sizes, kind = model.model.sizes, model.model.kind
-    rows = n_steps + (width - 1 if kind.has_prompt else 0)
+    rows = n_rows_of(kind, width, n_steps)
     cells: dict[Kind, int] = {"encoder": width * width, "decoder": rows * rows, "cross": rows * width}
     recorded = (sizes.kinds if kinds is None else kinds) if "weights" in record else ()
-    n_weights = n_texts * sum(len(sizes.layers[kind]) * sizes.heads[kind] * cells[kind] for kind in recorded)
-    n_logits = 0 if kind is ModelKind.ENCODER_DECODER else n_texts * width * sizes.vocabulary
-    return n_texts == 1 or (n_weights <= MOST_WEIGHTS and n_logits <= MOST_LOGITS)
+    n_weights = sum(len(sizes.layers[kind]) * sizes.heads[kind] * cells[kind] for kind in recorded)
+    n_logits = 0 if kind is ModelKind.ENCODER_DECODER else width * sizes.vocabulary
+    return n_texts <= memory.n_at_once(memory.KEPT, n_weights, n_logits)
 
 
 def run_batch(
@@ -221,54 +204,41 @@ def run_batch(
         kinds: of attention that are recorded; None = all that the model has.
         tap: may change attention.
         cached: False where a later token may change an earlier row.
-        width: sources are padded to so many tokens, or to the longest.
+        width: texts are padded to so many tokens, or to the longest.
 
     Raises:
         TooLarge: several texts have more weights than may be recorded at once.
         TransformerVizError: as `decode`.
     """
-    reader, device, rows = model.model, model.device, [text.ids for text in texts]
+    reader, rows = model.model, [text.ids for text in texts]
     width = max(width, *map(len, rows))
-    ids, is_padding = padded_batch(rows, reader.pad_id, width, on_left=reader.kind.has_prompt, device=device)
-    padding = is_padding if any(len(row) < width for row in rows) else None
+    batch = TokenBatch.of(reader, rows, width=width, device=model.device)
     names: list[TapName] = [name for name in ("weights", "mask") if name in record]
     recorded = (reader.sizes.kinds if kinds is None else kinds) if names else ()
     recorder = Recorder(names, recorded)
     seen = compose(tap, recorder if names else None)
-    probabilities = [np.empty(0) for _ in texts]
+    probabilities, rows_of_p = [np.empty(0) for _ in texts], list[Tensor]()
+
+    def on_step(step: int, logits: Tensor, chosen: Tensor) -> None:
+        if "probabilities" in record and step >= 0:
+            rows_of_p.append(logits.double().log_softmax(-1).gather(-1, chosen[:, None])[:, 0].exp())
+        if names and step >= 0 and not _fits(model, len(texts), width, step + 1, record, kinds):
+            raise TooLarge
+
     with devices.running(model):
-        if reader.kind.writes:
-            rows_of_p = list[Tensor]()
-
-            def on_step(step: int, logits: Tensor, chosen: Tensor) -> None:
-                if "probabilities" in record and step >= 0:
-                    rows_of_p.append(logits.double().log_softmax(-1).gather(-1, chosen[:, None])[:, 0].exp())
-                if names and step >= 0 and not _fits(model, len(texts), width, step + 1, record, kinds):
-                    raise TooLarge
-
-            decoded = stepwise(
-                reader,
-                ids,
-                padding,
-                max_length=max(text.limit for text in texts),
-                tap=seen,
-                cached=cached,
-                on_step=on_step,
-            )
-            lengths = [min(length, text.limit) for length, text in zip(decoded.lengths.tolist(), texts, strict=True)]
-            written = [row[:length] for row, length in zip(decoded.ids.tolist(), lengths, strict=True)]
-            if rows_of_p:
-                p = torch.stack(rows_of_p, 1).cpu().numpy()
-                probabilities = [row[:length] for row, length in zip(p, lengths, strict=True)]
-        else:
-            logits, mask_id = reader.encode(ids, padding, tap=seen), model.tokenizer.mask_id
-            written = [[] for _ in texts]
-            if logits is not None and mask_id is not None:
-                written = [row[own].tolist() for row, own in zip(logits.argmax(-1), ids == mask_id, strict=True)]
+        limits = [text.limit for text in texts]
+        ran = run(reader, batch, tap=seen, on_step=on_step, max_length=max(limits), limits=limits, cached=cached)
+        written = [ran.batch.ids("written", i)[n:] for i, n in enumerate(batch.n_given)]
+        if rows_of_p:
+            p = torch.stack(rows_of_p, 1).cpu().numpy()
+            probabilities = [row[: len(own)] for row, own in zip(p, written, strict=True)]
+        mask_id = model.tokenizer.mask_id
+        if not reader.kind.writes and ran.logits is not None and mask_id is not None:
+            written = [row[own].tolist() for row, own in zip(ran.logits.argmax(-1), batch.source == mask_id, strict=True)]
         arrays = {kind: recorder.arrays(kind) for kind in recorded}
     weights = {kind: of["weights"].astype(np.float32, copy=False) for kind, of in arrays.items() if "weights" in of}
     masked = {kind: of["mask"] for kind, of in arrays.items() if "mask" in of}
-    return Batch(texts, written, probabilities, weights, masked, reader.kind.has_prompt)
+    return Batch(texts, ran.batch, written, probabilities, weights, masked)
 
 
 def drawn_texts(model: LoadedModel, texts: Sequence[str], first: int = 0) -> Iterator[Text]:
@@ -304,5 +274,5 @@ def compare_with_answer(model: LoadedModel, answer: Answer, ids: Sequence[int]) 
     is_right = [a == b for a, b in zip(written, true, strict=False)]
     has_ended = bool(ids) and ids[-1] in model.model.end_ids
     is_answer = written == true if true else answer.text is not None and answer.text == model.tokenizer.text(ids)
-    n_before = next((step for step, right in enumerate(is_right) if not right), len(is_right))
-    return Correctness(has_ended and is_answer, sum(is_right), n_before)
+    n_right_first = next((step for step, right in enumerate(is_right) if not right), len(is_right))
+    return Correctness(has_ended and is_answer, sum(is_right), n_right_first)

@@ -228,7 +228,7 @@ def test_the_terms_and_the_biases_are_the_row(small, edits, monkeypatch):
         monkeypatch.undo()
         [(_, whole)] = layer.parts()
         for most in (2**22, 60, 1):  # all rows at once, or one after the other
-            monkeypatch.setattr("transformer_viz.attribution.contributions.MOST", most)
+            monkeypatch.setattr("transformer_viz.attribution.contributions.WORKING", most)
             rows = torch.cat([of_keys.sum(1) + own for _, of_keys, own in layer.terms()]) + plain.bias_terms(layer)
             assert (rows - layer.stream["residual_after"]).abs().max() < 1e-12
             assert torch.allclose(torch.cat([part for _, part in layer.parts()]), whole, rtol=0, atol=1e-12)

@@ -7,6 +7,7 @@ import transformer_viz as tv
 from benchmarks import decoding, marian
 from tests.needs import needs
 from transformer_viz.decoding.stepwise import stepwise
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.vocabulary import END_ID, START_ID
 
 SIZE = {"layers": 2, "d_model": 20, "heads": 5, "d_ff": 28}
@@ -20,7 +21,9 @@ def test_marian_has_our_weights_and_writes_our_tokens_and_weights() -> None:
     other = marian.theirs(model)
     found = marian.generated(other, source, STEPS)
     rows = list[torch.Tensor]()
-    decoded = stepwise(model, source, None, max_length=STEPS, on_step=lambda _, row, token: rows.append(row))
+    decoded = stepwise(
+        model, TokenBatch.of(model, source.tolist()), max_length=STEPS, on_step=lambda _, row, token: rows.append(row)
+    )
     assert found.sequences[0, 1:].tolist() == decoded.ids[0].tolist()
     assert len(set(decoded.ids[0].tolist())) > 1
     logits = other(input_ids=source, decoder_input_ids=found.sequences[:, :-1]).logits

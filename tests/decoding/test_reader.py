@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from torch import Tensor
 from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
 from transformer_viz.decoding.sampling import Sampling
 from transformer_viz.decoding.stepwise import Decoded, stepwise
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Tap
@@ -96,6 +97,12 @@ PADDING = torch.tensor([[False, False, True], [False, False, False], [False, Fal
 MEMORIES: list[int] = Table().encode(SOURCES, PADDING).tolist()
 
 
+def batch_of(table: Table) -> TokenBatch:
+    """The sources, whose padding holds any id."""
+    batch = TokenBatch.of(table, SOURCES.tolist())
+    return replace(batch, source_padding=PADDING)
+
+
 def all_of(table: Table, memory: int) -> dict[tuple[int, ...], float]:
     """Every sentence and its log-probability: to the first end, or to the limit."""
     found, live = dict[tuple[int, ...], float](), {(): 0.0}
@@ -124,7 +131,7 @@ def slow_beam(table: Table, memory: int, how: Beam, limit: int) -> Found:
 
 
 def searched(table: Table, how: Beam, limit: int) -> list[BeamResult]:
-    return beam_search(table, SOURCES, PADDING, how, max_length=limit)
+    return beam_search(table, batch_of(table), how, max_length=limit)
 
 
 def path_of(search: BeamResult, number: int) -> tuple[int, ...]:
@@ -195,7 +202,7 @@ def test_every_rank_reason_and_score_part_is_recorded() -> None:
 def greedy(table: Table, **options: Any) -> tuple[Decoded, Tensor]:
     """What is written for all sources, and the logits of every step."""
     rows = list[Tensor]()
-    decoded = stepwise(table, SOURCES, PADDING, on_step=lambda _, logits, token: rows.append(logits), **options)
+    decoded = stepwise(table, batch_of(table), on_step=lambda _, logits, token: rows.append(logits), **options)
     return decoded, torch.stack(rows, 1)
 
 
@@ -230,7 +237,7 @@ def test_what_is_drawn_is_drawn_as_often_as_it_is_probable() -> None:
     table, n = Table(1), 3_000
     counts = dict[tuple[int, ...], int]()
     for seed in range(n):
-        decoded = stepwise(table, SOURCES[:1], None, max_length=LIMIT, sampling=Sampling(seed=seed))
+        decoded = stepwise(table, batch_of(table)[:1], max_length=LIMIT, sampling=Sampling(seed=seed))
         sentence = tuple(decoded.ids[0].tolist())
         counts[sentence] = counts.get(sentence, 0) + 1
     for sentence, total in all_of(table, int(table.encode(SOURCES[:1])[0])).items():

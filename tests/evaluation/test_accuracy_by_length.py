@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from tests.evaluation.remembering import Remembering
 from transformer_viz import accuracy_by_length
 from transformer_viz.analysis.intervals import Z_95, wilson
 from transformer_viz.decoding.stepwise import stepwise
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.evaluation.evaluate import default_lengths, evaluate_texts, fresh_strings, lengths_beyond, trained_lengths
 from transformer_viz.evaluation.result import AccuracyAtLength, AccuracyByLength
@@ -47,8 +47,8 @@ def test_numbers_are_those_of_decoding_one_string_at_a_time(tiny, measured):
         mass = np.zeros((3, 5))
         for text in texts:
             recorder = Recorder(("weights",), ("cross",))
-            ids = torch.tensor([task.source_vocabulary.encode(["<start>", *text, END])])
-            decoded = stepwise(tiny.model, ids, None, max_length=max(5, len(text)) + 1, tap=recorder)
+            batch = TokenBatch.of(tiny.model, [task.source_vocabulary.encode(["<start>", *text, END])])
+            decoded = stepwise(tiny.model, batch, max_length=max(5, len(text)) + 1, tap=recorder)
             output = task.target_vocabulary.decode(decoded.ids[0, : int(decoded.lengths[0])].tolist())
             answer = [*reversed(text), END]
             exact += output == answer
@@ -87,7 +87,7 @@ def test_how_texts_are_put_together_changes_nothing(tiny, measured, monkeypatch)
     whole = evaluate_texts(checkpoint, texts)
     assert whole.lengths == [len(text) for text in texts]
     alone = evaluate_texts(checkpoint, texts, at_once=1)
-    monkeypatch.setattr("transformer_viz.batches.MOST_WEIGHTS", 3000)
+    monkeypatch.setattr("transformer_viz.decoding.memory.KEPT", 3000)
     for parts in (alone, evaluate_texts(checkpoint, texts)):
         np.testing.assert_allclose(whole.on_true_key, parts.on_true_key, atol=1e-5)
         for name in ("outputs", "is_exact", "n_right", "n_tokens", "n_steps"):

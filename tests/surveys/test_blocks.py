@@ -15,6 +15,7 @@ from tests.surveys.plain import Plain
 from tests.surveys.runs import blocks_of, surveyed
 from transformer_viz import batches
 from transformer_viz.attribution.result import verdict as judging
+from transformer_viz.decoding import memory
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.schema import to_plain
@@ -114,10 +115,10 @@ def test_how_texts_are_put_together_changes_nothing(make_model, make_tiny, tmp_p
     """Alone, in small batches, and where several do not fit."""
     model, texts = make_tiny(make_model(4)), ["helo", "abcd hel", "h", "lo lo lo", "cab"]
     whole, run = surveyed(tmp_path, model, texts), batches.run_batch
-    for name, value in (("AT_ONCE", 2), ("MOST_WEIGHTS", 4000), ("MOST_WEIGHTS", 1)):
+    for module, name, value in ((batches, "AT_ONCE", 2), (memory, "KEPT", 4000), (memory, "KEPT", 1)):
         sizes: list[int] = []
         with monkeypatch.context() as patch:
-            patch.setattr(batches, name, value)
+            patch.setattr(module, name, value)
             patch.setattr(batches, "run_batch", lambda m, some, n=sizes, **how: n.append(len(some)) or run(m, some, **how))
             again = surveyed(tmp_path, model, texts)
         assert len(sizes) > 1 and min(sizes) == 1

@@ -13,12 +13,12 @@ import transformer_viz as tv
 from tests.training import tiny
 from tests.training.tiny import TASK, trainer
 from transformer_viz import tasks
+from transformer_viz.decoding.token_batch import padded_batch
 from transformer_viz.errors import ConfigError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes, variants
 from transformer_viz.model.tap import RecordTap, Site
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.batches import batches, make_batch
 from transformer_viz.training.loop import Trainer, attention_entropy, correct_counts, loss_sum, make_optimizer
 from transformer_viz.training.make_checkpoint import make_model
@@ -44,20 +44,19 @@ REAL = [(b, t, int(TARGET[b, t])) for b in range(3) for t in range(5) if TARGET[
 
 
 def rows_of(batch) -> list[tuple[list[int], ...]]:
-    return list(zip(batch.source.tolist(), batch.target_in.tolist(), batch.target_out.tolist(), strict=True))
+    return list(zip(batch.source.tolist(), batch.target.tolist(), batch.written.tolist(), strict=True))
 
 
 def test_a_batch_shifts_the_answer_by_one():
     """Guards a decoder that reads what it should write, and padding at the wrong side."""
     batch: Any = make_batch(TASK, ["abc", "dc"])
     assert batch.source.tolist() == [[1, 4, 5, 6, 2], [1, 7, 6, 2, 0]]
-    assert batch.target_in.tolist() == [[1, 6, 5, 4], [1, 6, 7, 0]]
-    assert batch.target_out.tolist() == [[6, 5, 4, 2], [6, 7, 2, 0]]
+    assert batch.target.tolist() == [[1, 6, 5, 4], [1, 6, 7, 0]]
+    assert batch.written.tolist() == [[6, 5, 4, 2], [6, 7, 2, 0]]
     assert batch.source_padding.tolist() == [[False] * 5, [False] * 4 + [True]]
     assert batch.target_padding.tolist() == [[False] * 4, [False] * 3 + [True]]
     even = make_batch(TASK, ["abc", "dcb"])
-    assert even.source_padding is None
-    assert even.target_padding is None
+    assert even.paddings == (None, None)
     assert padded_batch([[4], [5, 6, 7]], 9)[0].tolist() == [[4, 9, 9], [5, 6, 7]]
     with pytest.raises(ConfigError, match="held_out_share"):
         make_batch(TASK, [])
@@ -99,11 +98,11 @@ def test_accuracies_leave_padding_out():
 def test_the_reported_loss_is_the_mean_over_real_tokens():
     recipe = replace(RECIPE, steps=1)
     model, batch = make_model(recipe, TASK), batches(recipe, TASK)(0)
-    assert batch.target_padding is not None
+    assert batch.paddings[1] is not None
     with torch.no_grad():
-        log_p = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding).log_softmax(-1)
-    is_real = batch.target_out != 0
-    losses = -log_p[is_real].gather(1, batch.target_out[is_real][:, None])
+        log_p = model(batch.source, batch.target, *batch.paddings).log_softmax(-1)
+    is_real = batch.written != 0
+    losses = -log_p[is_real].gather(1, batch.written[is_real][:, None])
     (event,) = trained(recipe, model=model)
     assert (event.step, event.loss) == (1, pytest.approx(float(losses.mean()), abs=1e-5))
     assert event.attention_entropy is None
@@ -233,10 +232,10 @@ def test_a_recipe_with_a_mistake_has_the_loss_of_the_model_that_makes_it():
     event = tiny.trainer(recipe).take_step(report=True)
     batch = batches(recipe, tiny.TASK)(0)
     tap = mistakes.MistakeTap(mistakes.named("no-causal"))
-    n_tokens = int((batch.target_out != PAD_ID).sum())
+    n_tokens = int((batch.written != PAD_ID).sum())
     with torch.no_grad():
-        read = (batch.source, batch.target_in, batch.source_padding, batch.target_padding)
-        leaking, sound = (loss_sum(other(*read, tap=each), batch.target_out, recipe) for each in (tap, None))
+        read = (batch.source, batch.target, *batch.paddings)
+        leaking, sound = (loss_sum(other(*read, tap=each), batch.written, recipe) for each in (tap, None))
     assert event is not None
     assert event.loss == pytest.approx(float(leaking) / n_tokens, rel=1e-6)
     assert event.loss != pytest.approx(float(sound) / n_tokens, rel=1e-3)

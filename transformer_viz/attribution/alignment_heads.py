@@ -9,6 +9,7 @@ from transformer_viz.analysis.word_links import Link, checked
 from transformer_viz.attribution.knock_out import all_heads, knock_out
 from transformer_viz.attribution.result import alignment_heads as result
 from transformer_viz.attribution.result.alignment_heads import AlignmentHeads, WordAttention
+from transformer_viz.decoding.memory import KEPT
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
@@ -18,8 +19,6 @@ from transformer_viz.tracing.progress import OnProgress
 
 MOST_TEXTS, LONGEST_TEXT = 1000, 2000
 """Texts, and the characters of one."""
-_MOST_WEIGHTS = 2**27
-"""Weights of all texts together: half a gigabyte."""
 _SHARE_READ = 0.3
 """The share of the progress that reading takes where heads are ablated too."""
 
@@ -109,7 +108,7 @@ def alignment_heads(
             run = result.attended(trace, languages=languages)
         traces.append(trace)
         runs.append(run)
-        if sum(run.weights.size for run in runs) > _MOST_WEIGHTS:
+        if sum(run.weights.size for run in runs) > 2 * KEPT:
             raise InputError(f"{len(texts)} texts of this length have too many weights to compare. Give fewer or shorter ones.")
     effects = None
     if effect:

@@ -10,13 +10,11 @@ import torch
 from torch import Tensor
 
 from transformer_viz.attribution.rerun import Run
+from transformer_viz.decoding.memory import WORKING, n_at_once
 from transformer_viz.errors import OptionError
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.tap import RecordTap, Site, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
-
-MOST = 2**22
-"""Numbers in the vectors that are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Sublayer:
     def parts(self) -> Iterator[tuple[slice, Tensor]]:
         """Yields some query rows at a time with what each key adds to them, f: (query, key, d_model), summed over heads."""
         _, n_keys, width = self.projected.shape
-        n = max(1, MOST // (n_keys * width))
+        n = n_at_once(WORKING, n_keys * width)
         for start in range(0, self.weights.shape[1], n):
             rows = slice(start, start + n)
             yield rows, torch.einsum("hqk,hkd->qkd", self.weights[:, rows], self.projected)

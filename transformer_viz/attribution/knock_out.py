@@ -155,7 +155,7 @@ class _Texts:
             if tokens is not None and model.task is not None and start is not None:
                 written = torch.tensor(model.task.target_vocabulary.encode(tokens), device=run.written.device)
                 target = torch.cat([written.new_tensor([start]), written[:-1]])[None]
-                run = replace(run, inputs=run.inputs.with_target(target), written=written)
+                run = replace(run, inputs=replace(run.inputs.with_target(target), written=written[None]))
             runs.append(run)
         sums: dict[Site, Tensor] = {}
         counts: Counter[Site] = Counter()
@@ -207,7 +207,7 @@ class _Texts:
             for _, logits in run.passes(run.inputs.repeated(len(sets)), ablation, progress):
                 log_p.append(logits.log_softmax(-1)[:, torch.arange(len(run.written)), run.written].cpu())
                 is_first.append((logits.argmax(-1) == run.written).cpu())
-            own = ~run.padding("decoder").cpu() & (torch.arange(len(run.written)) >= run.trace.n_given)
+            own = ~run.padding("decoder").cpu() & (torch.arange(len(run.written)) >= run.inputs.n_given[0])
             changes.append((torch.cat(log_p) - run.log_p)[:, own].numpy())
             is_exact.append(torch.cat(is_first)[:, own].all(1).numpy())
         return changes, np.array(is_exact)

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from transformer_viz.addresses import AttentionAddress, HeadAddress, find
 from transformer_viz.analysis.comparison import check_traces
-from transformer_viz.attribution.rerun import Inputs, Run
+from transformer_viz.attribution.rerun import Run
 from transformer_viz.attribution.result.patching import PatchedRun, Patching, PatchingSize, parting
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
@@ -243,7 +244,7 @@ class _Pair:
     """
 
     b: Run
-    inputs: Inputs
+    inputs: TokenBatch
     step: int
     tokens: Tensor
     name: TapName

@@ -6,15 +6,17 @@ of its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.analysis.query_rows import padding
+from transformer_viz.decoding.memory import n_texts_of_pass
+from transformer_viz.decoding.run import read
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
@@ -28,8 +30,6 @@ from transformer_viz.tracing.decode_request import TEACHER_FORCING
 from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
 from transformer_viz.tracing.progress import OnProgress
 
-MOST_LOGITS, MOST_TOKENS, _MOST_WEIGHTS = 2**23, 2**14, 2**23
-"""Limits of one pass; more texts are read batch by batch."""
 MOST_BETWEEN_REPORTS = 2**34
 """Multiplications of one pass where progress is reported: half a second on a CPU."""
 _SAME = 0.02
@@ -44,38 +44,6 @@ TapOf = Callable[[slice], Tap | None]
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """The inputs of a batch; ids are (batch, source) and (batch, step), and True is padding."""
-
-    source: Tensor
-    source_padding: Tensor
-    target: Tensor
-    target_padding: Tensor
-
-    def __len__(self) -> int:
-        return len(self.target)
-
-    def __getitem__(self, rows: Any) -> "Inputs":
-        return self._each(lambda part: part[rows])
-
-    def repeated(self, n: int) -> "Inputs":
-        """One text n times."""
-        return self._each(lambda part: part.expand(n, -1))
-
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "Inputs":
-        return Inputs(*map(change, (self.source, self.source_padding, self.target, self.target_padding)))
-
-    def until(self, n_steps: int) -> "Inputs":
-        """The batch as it was before step `n_steps`."""
-        return self.with_target(self.target[:, :n_steps], self.target_padding[:, :n_steps])
-
-    def with_target(self, target: Tensor, target_padding: Tensor | None = None) -> "Inputs":
-        """The batch with another target; None = nothing of it is padding."""
-        padding = torch.zeros_like(target, dtype=torch.bool) if target_padding is None else target_padding
-        return replace(self, target=target, target_padding=padding)
-
-
-@dataclass(frozen=True)
 class Run:
     """A trace with its ids, and its model.
 
@@ -83,7 +51,6 @@ class Run:
         model: what made it.
         trace: the run.
         inputs: what it read, a batch of one; the source is empty where there is no encoder.
-        written: int (step,), what was written from each row.
         edits: in force.
         mistake: in force.
         on_progress: is called before each part of a batch with the share of it that is read.
@@ -92,8 +59,7 @@ class Run:
 
     model: LoadedModel
     trace: Trace
-    inputs: Inputs
-    written: Tensor
+    inputs: TokenBatch
     edits: tuple[Edit, ...]
     mistake: Mistake | None
     on_progress: OnProgress | None = None
@@ -118,8 +84,7 @@ class Run:
         run = cls(
             model,
             trace,
-            Inputs(source[None], of_source.bool(), target[None], of_target.bool()),
-            output,
+            TokenBatch(source[None], of_source.bool(), target[None], of_target.bool(), output[None], (trace.n_given,)),
             plain_edits.read(trace.edits),
             None if trace.mistake is None else mistakes.named(trace.mistake),
             on_progress,
@@ -132,6 +97,11 @@ class Run:
             if float(apart[step]) > _SAME:
                 raise _not_of(model, f"step {step + 1} has log p {recorded[step]:.3f}, and here {run.log_p[step]:.3f}")
         return run
+
+    @property
+    def written(self) -> Tensor:
+        """int (step,), what was written from each row."""
+        return self.inputs.written[0]
 
     @property
     def is_stepwise(self) -> bool:
@@ -147,18 +117,18 @@ class Run:
 
     def n_keys(self, kind: Kind) -> int:
         """How many keys a kind has."""
-        return (self.inputs.target if kind == "decoder" else self.inputs.source).shape[1]
+        return self.inputs.reads(kind)[1].shape[1]
 
     def padding(self, kind: Kind) -> Tensor:
         """bool (query,), True = padding."""
-        return (self.inputs.source_padding if kind == "encoder" else self.inputs.target_padding)[0]
+        return self.inputs.reads(kind)[0][0]
 
     @cached_property
     def log_p(self) -> Tensor:
         """float64 (step,): the log-probability of what was written, or the score, as the run was."""
         return self.log_p_of(self.inputs)[0]
 
-    def log_p_of(self, inputs: Inputs, rows: Tensor | None = None, tap_of: TapOf | None = None) -> Tensor:
+    def log_p_of(self, inputs: TokenBatch, rows: Tensor | None = None, tap_of: TapOf | None = None) -> Tensor:
         """float64 (batch, step): the log-probability of what the run wrote, or the score, after what a batch read.
 
         Args:
@@ -181,7 +151,7 @@ class Run:
         return torch.cat(parts)
 
     def passes(
-        self, inputs: Inputs, tap_of: TapOf | None = None, on_progress: OnProgress | None = None
+        self, inputs: TokenBatch, tap_of: TapOf | None = None, on_progress: OnProgress | None = None
     ) -> Iterator[tuple[slice, Tensor]]:
         """Reads some of the texts at a time: which, and their logits, float64 (batch, step, vocabulary)."""
         for part in self.parts(inputs, on_progress):
@@ -193,29 +163,22 @@ class Run:
                 logits = self.logits(some, tap)
             yield part, logits.double()
 
-    def parts(self, inputs: Inputs, on_progress: OnProgress | None = None) -> Iterator[slice]:
+    def parts(self, inputs: TokenBatch, on_progress: OnProgress | None = None) -> Iterator[slice]:
         """Yields the slices of texts that are read together; `on_progress` replaces the run's own."""
         on_progress = on_progress or self.on_progress
         sizes, n_source, n_steps = self.model.model.sizes, inputs.source.shape[1], inputs.target.shape[1]
-        n_weights = max(sizes.heads.values()) * max(n_source, n_steps) ** 2
-        n = min(MOST_LOGITS // (n_steps * sizes.vocabulary), MOST_TOKENS // (n_source + n_steps), _MOST_WEIGHTS // n_weights)
+        n = n_texts_of_pass(n_source, n_steps, max(sizes.heads.values()), sizes.vocabulary)
         if on_progress is not None:
-            n = min(n, MOST_BETWEEN_REPORTS // ((n_source + n_steps) * self.model.n_parameters))
-        n = max(1, n)
+            n = max(1, min(n, MOST_BETWEEN_REPORTS // ((n_source + n_steps) * self.model.n_parameters)))
         for start in range(0, len(inputs), n):
             if on_progress is not None:
                 on_progress(start / len(inputs))
             yield slice(start, min(start + n, len(inputs)))
 
-    def logits(self, inputs: Inputs, tap: Tap | None = None) -> Tensor:
+    def logits(self, inputs: TokenBatch, tap: Tap | None = None) -> Tensor:
         """(batch, step, vocabulary), all rows in one pass; a tap sees attention as edits and mistake leave it."""
         reader = self.model.model
-        both = compose(changing_tap(self.edits, self.mistake, reader.sizes), tap)
-        source_padding, target_padding = (
-            each if bool(each.any()) else None for each in (inputs.source_padding, inputs.target_padding)
-        )
-        memory = reader.encode(inputs.source, source_padding, tap=both) if reader.kind.has_encoder else None
-        return reader.decode(inputs.target, memory, source_padding, target_padding, tap=both)
+        return read(reader, inputs, compose(changing_tap(self.edits, self.mistake, reader.sizes), tap))
 
 
 def replace_values(name: TapName, chosen: Mapping[Site, Tensor], instead: Callable[[Site, Tensor], Tensor]) -> Tap:

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.config_masks.result import PAD, Padding
+from transformer_viz.decoding.token_batch import padded_batch
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.readers.huggingface.folder import name_of
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
 from transformer_viz.schema import whole_number
 from transformer_viz.text_display import shorten
-from transformer_viz.tracing.tokenize_batch import padded_batch
 
 MOST_TEXTS, LONGEST, DEFAULT_LENGTHS = 8, 512, (8, 5)
 _TYPES = ("mm_token_type_ids", "token_type_ids")

@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from transformer_viz.decoding.reader import DecodingState, Reader
-from transformer_viz.decoding.stepwise import nothing_left, opening
+from transformer_viz.decoding.stepwise import nothing_left
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.model.tap import Tap
 
 Stop = Literal["bound", "first", "never"]
@@ -106,8 +107,7 @@ AfterStep = Callable[[Sequence[BeamResult]], bool]
 @torch.inference_mode()
 def beam_search(
     reader: Reader,
-    source: Tensor,
-    source_padding: Tensor | None,
+    batch: TokenBatch,
     how: Beam,
     *,
     max_length: int,
@@ -120,8 +120,7 @@ def beam_search(
 
     Args:
         reader: in eval mode.
-        source: int (batch, source), framed.
-        source_padding: bool (batch, source), or None when nothing is padded.
+        batch: the texts, before anything is written.
         how: size, penalty and stop.
         max_length: the most tokens to write, `<end>` included.
         prefix: ids that every hypothesis begins with.
@@ -131,14 +130,14 @@ def beam_search(
             False the search ends here, as at the limit.
     """
     assert not reader.training, "decoding needs a model in eval mode"
-    searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
+    read, (source, source_padding) = batch.target, batch.first_read
+    searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(batch))]
     decoder = reader.start_decoding(reader.encode(source, source_padding, tap=tap), source_padding)
-    read = opening(reader, source)
     opening_logits = decoder.read(read, tap=tap).cpu()
     for search, rows in zip(searches, opening_logits[:, :-1], strict=True):
         search.given = rows
     logits, n_opening = opening_logits[:, -1], read.shape[1]
-    sentence = torch.arange(len(source), device=source.device)
+    sentence = torch.arange(len(batch), device=read.device)
     for step in range(max_length):
         forced = prefix[step] if step < len(prefix) else None
         # On the CPU, since not every device has float64.
@@ -158,10 +157,10 @@ def beam_search(
             break
         if not parents:
             break
-        kept = torch.tensor(parents, device=source.device)
+        kept = torch.tensor(parents, device=sentence.device)
         decoder.reorder(kept)
         tokens = [search.nodes[number].token for search in searches for number in search.live]
-        token = torch.tensor(tokens, device=source.device)
+        token = torch.tensor(tokens, device=sentence.device)
         if reader.rules is not None:
             read, sentence = torch.cat([read[kept], token[:, None]], 1), sentence[kept]
         logits = decoder.read(token[:, None], tap=tap)[:, 0].cpu()

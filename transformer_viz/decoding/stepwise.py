@@ -12,26 +12,25 @@ from torch import Tensor
 
 from transformer_viz.decoding.reader import DecodingState, Reader
 from transformer_viz.decoding.sampling import Sampling, distribution, drawn
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.errors import OptionError
 from transformer_viz.model.tap import Tap
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What a decoding wrote, or a pass read.
+    """The output of a decoding.
 
     Attributes:
         ids: int (batch, step); after a sentence's `<end>` come `<pad>`s.
         lengths: int (batch,); steps of each sentence, its `<end>` included.
         probabilities: float (batch, step), the probability of each token under the distribution that it was
             drawn from, or None where nothing was drawn.
-        logits: of an encoder alone, for the place of each token, float (batch, source, vocabulary), or None.
     """
 
     ids: Tensor
     lengths: Tensor
     probabilities: Tensor | None = None
-    logits: Tensor | None = None
 
 
 OnStep = Callable[[int, Tensor, Tensor], bool | None]
@@ -43,8 +42,7 @@ of a later one, nothing more is written."""
 @torch.inference_mode()
 def stepwise(
     reader: Reader,
-    source: Tensor,
-    source_padding: Tensor | None,
+    batch: TokenBatch,
     *,
     max_length: int,
     sampling: Sampling | None = None,
@@ -58,8 +56,7 @@ def stepwise(
 
     Args:
         reader: in eval mode; a model in train mode would decode through dropout.
-        source: int (batch, source), framed.
-        source_padding: bool (batch, source), or None when nothing is padded.
+        batch: the texts, before anything is written.
         max_length: the most tokens to write, `<end>` included.
         sampling: how to draw.
         prefix: ids that every sentence begins with, whatever the model would choose.
@@ -70,20 +67,18 @@ def stepwise(
         on_step: takes the logits of every row, so that they need not all be kept.
     """
     assert not reader.training, "decoding needs a model in eval mode"
-    memory, device = reader.encode(source, source_padding, tap=tap), source.device
-    decoder: Any = (
-        reader.start_decoding(memory, source_padding) if cached else RecomputingDecoder(reader, memory, source_padding)
-    )
-    read = opening(reader, source)
+    read, (source, source_padding) = batch.target, batch.first_read
+    memory, device = reader.encode(source, source_padding, tap=tap), read.device
+    decoder: Any = reader.start_decoding(memory, source_padding) if cached else RecomputingDecoder(reader, memory, batch)
     logits = decoder.read(read, tap=tap)
-    n_given = read.shape[1] - 1
+    n_opening = read.shape[1]
     if on_step is not None:
-        for place in range(n_given):
-            on_step(place - n_given, logits[:, place], read[:, place + 1])
+        for place in range(n_opening - 1):
+            on_step(place - n_opening + 1, logits[:, place], read[:, place + 1])
     # On the CPU: the same numbers on every device, and one generator for each sentence.
-    generators = [] if sampling is None else [torch.Generator().manual_seed(sampling.seed) for _ in range(len(source))]
+    generators = [] if sampling is None else [torch.Generator().manual_seed(sampling.seed) for _ in range(len(batch))]
     ends, banned = torch.tensor(reader.end_ids, device=device), torch.tensor(ban, dtype=torch.long, device=device)
-    ended = torch.zeros(len(source), dtype=torch.bool, device=device)
+    ended = torch.zeros(len(batch), dtype=torch.bool, device=device)
     written, probabilities = list[Tensor](), list[Tensor]()
     for step in range(max_length):
         if step > 0:
@@ -92,7 +87,7 @@ def stepwise(
         rules = reader.rules if step >= len(prefix) else None
         if rules is not None:
             ids = torch.cat([read, *(token[:, None] for token in written)], 1)
-            allowed = rules(DecodingState(ids, n_given + 1, max_length, source, source_padding), row)
+            allowed = rules(DecodingState(ids, n_opening, max_length, source, source_padding), row)
         if ban:
             allowed = allowed.index_fill(-1, banned, float("-inf"))
         # A ban alone never forbids every token.
@@ -127,26 +122,20 @@ def stepwise(
 class RecomputingDecoder:
     """An `IncrementalDecoder` that computes all rows again at every step, for a tap that lets a query see a later token."""
 
-    def __init__(self, reader: Reader, memory: Any, source_padding: Tensor | None) -> None:
-        self._reader, self._memory, self._source_padding = reader, memory, source_padding
+    def __init__(self, reader: Reader, memory: Any, batch: TokenBatch) -> None:
+        self._reader, self._memory, self._source_padding = reader, memory, batch.first_read[1]
+        self._padding = batch.target_padding
         self._ids: Tensor | None = None
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
         if self._ids is None:
-            is_prompt = self._reader.kind.has_prompt and self._source_padding is not None
-            self._ids, self._padding = tokens, self._source_padding if is_prompt else torch.zeros_like(tokens, dtype=torch.bool)
+            self._ids = tokens
             self._ended = torch.zeros_like(tokens[:, :1], dtype=torch.bool)
         else:
             self._ended = self._ended | torch.isin(tokens, torch.tensor(self._reader.end_ids, device=tokens.device))
             self._ids, self._padding = torch.cat([self._ids, tokens], 1), torch.cat([self._padding, self._ended], 1)
         logits = self._reader.decode(self._ids, self._memory, self._source_padding, self._padding, tap=tap)
         return logits[:, -tokens.shape[1] :]
-
-
-def opening(reader: Reader, source: Tensor) -> Tensor:
-    """What the decoder reads before anything is written, int (batch, position): the start token, or the prompt."""
-    start = reader.start_id
-    return source if start is None else torch.full((source.shape[0], 1), start, device=source.device)
 
 
 def nothing_left() -> OptionError:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_viz.addresses import HeadAddress, find_head
 from transformer_viz.analysis.query_rows import padding
+from transformer_viz.decoding.run import read
 from transformer_viz.errors import NotSeenError, OptionError, TransformerVizError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
@@ -16,7 +17,6 @@ from transformer_viz.schema import whole_number
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.decode import read_sources, read_targets
 from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.edit_tap import changing_tap
 from transformer_viz.tracing.token_ranks import steps_of
@@ -75,9 +75,9 @@ def inspect_head(model: LoadedModel, trace: Trace, head: str | HeadAddress, quer
     both = compose(changing_tap(request.edits, request.mistake, reader.sizes), tap)
     with devices.running(model):
         if not reads_target:
-            read_sources(request, both)
+            reader.encode(request.batch.source, request.batch.paddings[0], tap=both)
         else:
-            _, logits = read_targets(request, both)
+            logits = read(reader, request.batch, both)
             # None where the reader hands over no states, or nobody knows what was written.
             if trace.output_tokens and tap.places:
                 written = (
@@ -170,15 +170,15 @@ class _RowTap:
 
 def _request(model: LoadedModel, trace: Trace) -> DecodeRequest:
     """The run's tokens, to be read as they were; an OptionError where this model did not read them so."""
-    n_given = trace.n_given if model.model.kind.has_prompt else 0
+    n_given = trace.n_given
     n_own = trace.n_steps - int(padding(trace, "target")[n_given:].sum())
-    read = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
+    given = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
     writes = model.model.kind.writes
     try:
         request = DecodeRequest.of(
             model,
             trace.source,
-            tuple(read) if writes else None,
+            tuple(given) if writes else None,
             pad_to=len(trace.source_tokens) or n_given + 1,
             pad_target_to=trace.n_steps - n_given if writes else None,
             edits=trace.edits,
@@ -186,11 +186,18 @@ def _request(model: LoadedModel, trace: Trace) -> DecodeRequest:
         )
     except TransformerVizError as error:
         raise _not_its_run(model, shorten(str(error), 200)) from error
-    tokenizer, sentence = model.tokenizer, request.sentences[0]
-    sides = [(trace.source_tokens, trace.source_ids, sentence.source_ids, tokenizer.source_labels)]
-    if sentence.prompt:
-        ids = trace.target_ids and trace.target_ids[: n_given + 1]
-        sides.append((trace.target_tokens[: n_given + 1], ids, sentence.prompt, tokenizer.target_labels))
+    tokenizer, batch = model.tokenizer, request.batch
+    opening = slice(0, n_given + 1)
+    read_ids = trace.target_ids and trace.target_ids[opening]
+    sides = [
+        (trace.source_tokens, trace.source_ids, batch.ids("source", 0), tokenizer.source_labels),
+        (
+            trace.target_tokens[opening],
+            read_ids,
+            batch.ids("target", 0)[opening],
+            tokenizer.target_labels,
+        ),
+    ]
     for tokens, ids, own, labels in sides:
         if list(own) != list(ids) if ids is not None else labels(own) != list(tokens):
             raise _not_its_run(model, "it reads other tokens")

@@ -13,14 +13,14 @@ import numpy as np
 from transformer_viz import batches
 from transformer_viz import edits as plain_edits
 from transformer_viz.batches import Text, answer_of, compare_with_answer, drawn_texts, run_batch
+from transformer_viz.decoding.token_batch import moves_behind_padding
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.loaded_model import LoadedModel, check_loaded
 from transformer_viz.model import devices, mistakes
 from transformer_viz.schema import whole_number
-from transformer_viz.tracing.decode_request import most_written
 from transformer_viz.tracing.edit_tap import changing_tap, check_edits, looks_ahead
-from transformer_viz.tracing.tokenize_batch import framed_sources
+from transformer_viz.tracing.tokenize_batch import framed_sources, most_written
 
 MOST_SAMPLES = 5_000
 SAMPLES = 500
@@ -63,7 +63,7 @@ class DecodedTexts:
             counted = texts[start : start + COUNTED]
             self.batches += batches.batches(model, counted, at_once=_AT_ONCE, pad_prompts=False)
             # Among strings of all lengths most are padded, also where those that are decoded together are equally long.
-            width = 0 if model.model.kind.has_prompt else max(len(text.ids) for text in counted)
+            width = 0 if moves_behind_padding(model.model) else max(len(text.ids) for text in counted)
             self._widths += [width] * (len(self.batches) - len(self._widths))
         self._unchanged: dict[int, list[list[int]]] = {}
 
@@ -110,7 +110,7 @@ def texts_from_person(model: LoadedModel, texts: Sequence[str], max_length: int 
         if any(tokenizer.mask_id not in row for row in rows):
             mask_token = tokenizer.target_labels([tokenizer.mask_id])[0]
             raise InputError(f"{model.name} fills mask tokens. Put {mask_token} into each text.")
-    limit = most_written(model, max_length, (max(map(len, rows)) - 1) * kind.has_prompt)
+    limit = most_written(model, max_length, max(map(len, rows)))
     answers = [answer_of(model, tokenizer.task_answer(text, 0)) for text in texts]
     return DecodedTexts(model, [Text(i, ids, limit, answer) for i, (ids, answer) in enumerate(zip(rows, answers, strict=True))])
 

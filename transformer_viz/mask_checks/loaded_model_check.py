@@ -11,12 +11,14 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from transformer_viz.decoding.run import read
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.edits import Edit
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.changes import TOLERANCES, Findings, Rows, is_no_distribution, name_of, row_change
 from transformer_viz.mask_checks.diagnosis import ObservedWeights, likely_causes
 from transformer_viz.mask_checks.float64_mode import Float64Mode, coarser
-from transformer_viz.mask_checks.perturbations import Batch, Perturbations
+from transformer_viz.mask_checks.perturbations import Perturbations
 from transformer_viz.mask_checks.result import Cause, MaskReport, Precision, Rule, Tolerance, verdict_of
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import compose
@@ -112,20 +114,18 @@ class LoadedModelCheck:
             tried=self._perturbations.tried,
         )
 
-    def _run(self, batch: Batch, *, exact: bool = False) -> Pass:
+    def _run(self, batch: TokenBatch, *, exact: bool = False) -> Pass:
         """One pass, as the model computes by itself or in float64."""
         self._on_pass(self._n_passes)
         self._n_passes += 1
         reader, device, recorder = self._model.model, self._model.device, Recorder(("weights", "mask"))
         tap = compose(changing_tap(self._edits, self._mistake, reader.sizes), recorder)
-        ids = (batch.source, batch.source_padding, batch.target, batch.target_padding)
-        source, source_padding, target, target_padding = (tensor.to(device) for tensor in ids)
+        there = batch.to(device)
         mode = Float64Mode(sets_default=False) if exact and device.type != "mps" else None
         with mode or nullcontext():
-            memory = reader.encode(source, source_padding, tap=tap)
-            logits = reader.decode(target, memory, source_padding, target_padding, tap=tap) if reader.kind.writes else memory
+            logits = read(reader, there, tap)
         if logits is None:  # an encoder that says nothing of its places
-            logits = source.new_zeros(*source.shape, 1, dtype=torch.float64)
+            logits = there.source.new_zeros(*there.source.shape, 1, dtype=torch.float64)
         weights, masked = dict[Kind, Tensor](), dict[Kind, Tensor]()
         for kind in reader.sizes.kinds:
             of_weights, of_mask = recorder.gathered(kind, "weights"), recorder.gathered(kind, "mask")
@@ -142,11 +142,11 @@ class LoadedModelCheck:
             self._findings.add("finite", (~weights.isfinite().all(-1)).float(), 0.0, kind=kind)
         self._findings.add("finite", is_no_distribution(seen.logits).float(), 0.0)
 
-    def _check_rules(self, batch: Batch, base: Pass, exact: Pass) -> None:
+    def _check_rules(self, batch: TokenBatch, base: Pass, exact: Pass) -> None:
         """All rules on a batch, from its pass that is compared with others of its shape, and its exact one for other shapes."""
         findings = self._findings
 
-        def compare(rule: Rule, other: Batch, after: Pass, rows: Mapping[Kind, Tensor], keys: Tensor) -> None:
+        def compare(rule: Rule, other: TokenBatch, after: Pass, rows: Mapping[Kind, Tensor], keys: Tensor) -> None:
             """`rows`, bool (batch, query), must not have changed when the tokens at `keys`, (batch,), were replaced.
 
             A mixture of experts gives each expert another number of tokens then, and so rounds differently at the same shape:
@@ -161,7 +161,7 @@ class LoadedModelCheck:
                     kind: torch.where(rows[kind][:, None, None, :], row_change(after.weights[kind], before.weights[kind]), 0.0)
                     for kind in after.weights.keys() & rows.keys()
                 }
-                return of_weights, torch.where(rows[batch.output], before.rows.change(after.logits), 0.0)
+                return of_weights, torch.where(rows[batch.output_kind], before.rows.change(after.logits), 0.0)
 
             of_weights, of_logits = changes(base, after)
             largest = max(float(change.max()) for change in (*of_weights.values(), of_logits))
@@ -184,7 +184,7 @@ class LoadedModelCheck:
         if not self._alone:
             # The target without its end.
             for n in self._perturbations.cut_lengths(batch):
-                after, steps = self._run(batch.shortened(n), exact=True), real_target[:, :n]
+                after, steps = self._run(batch.until(n), exact=True), real_target[:, :n]
                 for kind in after.weights.keys() - {"encoder"}:
                     cut = exact.weights[kind][..., :n, : n if kind == "decoder" else None]
                     change = torch.where(steps[:, None, None], row_change(after.weights[kind], cut), 0.0)
@@ -205,10 +205,10 @@ class LoadedModelCheck:
                 queries, keys = sides[kind]
                 change = row_change(exact.weights[kind][i : i + 1, ..., queries, :][..., keys], weights)
                 findings.add("batch invariance", change, allowed, kind=kind)
-            rows = exact.rows[i : i + 1, target if batch.output == "decoder" else source]
+            rows = exact.rows[i : i + 1, target if batch.output_kind == "decoder" else source]
             findings.add("batch invariance", rows.change(alone.logits), allowed)
 
-    def _run_same(self, batch: Batch) -> Pass:
+    def _run_same(self, batch: TokenBatch) -> Pass:
         """A pass to compare with others of the same shape."""
         return self._run(batch, exact=self._same_type != self._own)
 

@@ -1,17 +1,17 @@
 """The sentences of a loaded model's mask check, padded, and other tokens to replace those that must not be seen."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_viz.decoding.token_batch import TokenBatch, moves_behind_padding, sides_of
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.terms import Kind, ModelKind
-from transformer_viz.tracing.tokenize_batch import padded_batch
+from transformer_viz.terms import ModelKind
 from transformer_viz.vocabulary import SPECIAL_TOKENS, START
 
 MOST_TEXTS, MOST_TOKENS = 8, 16
@@ -20,30 +20,6 @@ _PAIRS = 16
 _EXTRA_PADDING = 3
 _SHORTEST = 2
 Side = Literal["source", "target"]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Pairs, padded: ids and padding, (batch, length). A side that the model does not have has the length 0."""
-
-    source: Tensor
-    source_padding: Tensor
-    target: Tensor
-    target_padding: Tensor
-
-    @property
-    def output(self) -> Kind:
-        """The attention whose queries stand where the output does."""
-        return "decoder" if self.target.shape[1] else "encoder"
-
-    def alone(self, i: int) -> "Batch":
-        """One pair without its padding."""
-        source, target = ((slice(i, i + 1), ~padding[i]) for padding in (self.source_padding, self.target_padding))
-        return Batch(self.source[source], self.source_padding[source], self.target[target], self.target_padding[target])
-
-    def shortened(self, n: int) -> "Batch":
-        """With the first n tokens of each target."""
-        return replace(self, target=self.target[:, :n], target_padding=self.target_padding[:, :n])
 
 
 class Perturbations:
@@ -98,21 +74,13 @@ class Perturbations:
                 [ids[torch.from_numpy(rng.integers(0, len(ids), n))].tolist() for n in lengths] for ids in self._ids.values()
             )
             targets = [[*([] if start is None else [start]), *ids][:most] for ids in targets]
-        nothing = [list[int]() for _ in sources]
-        if not reader.kind.writes:
-            targets = nothing
-        elif reader.kind.has_prompt:
-            sources, targets = nothing, sources
-        self.batches: list[Batch] = []
-        for on_left in (False, True) if reader.kind.has_prompt else (False,):
-            tensors: list[Tensor] = []
-            for rows, longest in ((sources, sizes.longest_source), (targets, sizes.longest_target)):
-                # Every one of them is padded, as far as the model has positions.
-                n = max(map(len, rows))
-                width = n + max(0, min(_EXTRA_PADDING, longest - n)) if n else 0
-                ids, is_padding = padded_batch(rows, reader.pad_id, width, on_left=on_left, device=torch.device("cpu"))
-                tensors += [ids.long(), is_padding.bool()]
-            self.batches.append(Batch(*tensors))
+        sources, targets = sides_of(reader.kind, sources, targets)
+        self.batches: list[TokenBatch] = []
+        for on_left in (False, True) if moves_behind_padding(reader) else (False,):
+            # Every one of them is padded, as far as the model has positions.
+            longest = (max(map(len, sources)), sizes.longest_source), (max(map(len, targets)), sizes.longest_target)
+            widths = [n + max(0, min(_EXTRA_PADDING, most - n)) if n else 0 for n, most in longest]
+            self.batches.append(TokenBatch.padded(sources, targets, reader.pad_id, widths, on_left=on_left))
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -127,7 +95,7 @@ class Perturbations:
         perturbed = sum(2 + sum(len(list(self._places(batch, side))) for side in sides) for batch in self.batches)
         return perturbed + len(self.batches[0].source) + len(self.cut_lengths(self.batches[0]))
 
-    def perturbed(self, batch: Batch, side: Side) -> Iterator[tuple[Batch, Tensor, Tensor]]:
+    def perturbed(self, batch: TokenBatch, side: Side) -> Iterator[tuple[TokenBatch, Tensor, Tensor]]:
         """The batch with other tokens: any of the target, and where the source is padded.
 
         Of a task's pairs each position by itself. Other models are large: in each of their targets all tokens from a position
@@ -145,7 +113,7 @@ class Perturbations:
             others = torch.where(where, others, ids)
             yield replace(batch, source=others) if side == "source" else replace(batch, target=others), keys, pairs
 
-    def _places(self, batch: Batch, side: Side) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def _places(self, batch: TokenBatch, side: Side) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Where tokens are replaced, bool (batch, position), and as `perturbed`."""
         is_target, padding = side == "target", batch.target_padding if side == "target" else batch.source_padding
         (n, width), times = padding.shape, range(self._replacements)
@@ -168,7 +136,7 @@ class Perturbations:
                 keys = 1 + (turn * n + torch.arange(n)) % (width - 1)
                 yield positions >= keys[:, None], keys, all_pairs
 
-    def cut_lengths(self, batch: Batch) -> list[int]:
+    def cut_lengths(self, batch: TokenBatch) -> list[int]:
         """Lengths at which the targets end once more, spread evenly: each needs a pass."""
         longest, most = batch.target.shape[1], 8 if self._is_by_one else 4
         if not longest:

@@ -19,6 +19,7 @@ from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.verdict import Verdict
 from transformer_viz.attribution.verdict import CAUSE, judge_run
 from transformer_viz.batches import Text, answer_of, compare_with_answer, run_texts
+from transformer_viz.decoding.token_batch import n_rows_of
 from transformer_viz.errors import FileError, SurveyError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.schema import read_value, to_plain
@@ -27,8 +28,7 @@ from transformer_viz.surveys.head_values import Heads, Labels
 from transformer_viz.surveys.result import CUT, SurveyOptions
 from transformer_viz.text_display import shorten
 from transformer_viz.tracing.decode import decode
-from transformer_viz.tracing.decode_request import most_written
-from transformer_viz.tracing.tokenize_batch import framed_sources
+from transformer_viz.tracing.tokenize_batch import framed_sources, most_written
 from transformer_viz.tracing.trace_builder import not_finite
 
 _LARGEST, _LARGEST_DESCRIPTION = 2**30, 2**24
@@ -105,7 +105,7 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
 
     A line that cannot be read, or for which the model computes NaN, gets a reason instead, and does not affect the others.
     """
-    sizes, n, has_prompt = model.model.sizes, len(block.lines), model.model.kind.has_prompt
+    sizes, n = model.model.sizes, len(block.lines)
     faults = [line.fault for line in block.lines]
     heads = {kind: Heads(numbers, sizes.heads[kind], n) for kind, numbers in sizes.layers.items()}
     outputs = [Output()] * n if model.model.kind.writes else []
@@ -116,11 +116,11 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
             continue
         try:
             (ids,) = framed_sources(model, [line.text])
-            limit = most_written(model, options.max_length, len(ids) - 1 if has_prompt else 0)
+            limit = most_written(model, options.max_length, len(ids))
         except TransformerVizError as error:
             faults[place] = str(error)
             continue
-        known = model.tokenizer.task_answer(line.text, limit + (len(ids) if has_prompt else 0))
+        known = model.tokenizer.task_answer(line.text, n_rows_of(model.model.kind, len(ids), limit))
         texts.append(Text(place, ids, limit, answer_of(model, known, line.target), known.alignment))
 
     def fail(text: Text, error: TransformerVizError) -> None:
@@ -135,8 +135,9 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
                 if not batch.is_finite(i):
                     faults[text.index] = str(not_finite(model))
                 elif outputs:
-                    length = labels.n_content(i, len(text.ids), batch.has_prompts)
-                    outputs[text.index] = _output(model, text, length, batch.written[i], batch.probabilities[i], bleu)
+                    outputs[text.index] = _output(
+                        model, text, labels.n_content(i), batch.written[i], batch.probabilities[i], bleu
+                    )
     read = np.array([fault is None for fault in faults])
     arrays = {f"{kind}.{name}": array for kind, of in heads.items() for name, array in of.arrays(read).items()}
     columns = dict[str, tuple[Any, ...]](zip(Output._fields, zip(*outputs, strict=True), strict=False))

@@ -11,12 +11,13 @@ from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.analysis.query_rows import has_weight
 from transformer_viz.analysis.word_starts import is_special as _is_special
 from transformer_viz.batches import Batch
+from transformer_viz.decoding.memory import CACHED, n_at_once
+from transformer_viz.decoding.token_batch import SIDES, Side
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.surveys.result import MOST_COMPARED
 from transformer_viz.terms import Kind
 
-_PIECE = 2**19
-"""Weights of a piece: 4 MiB in float64."""
+_SIDES: tuple[Side, Side] = ("source", "target")
 is_special = lru_cache(maxsize=2**14)(_is_special)
 
 
@@ -60,7 +61,7 @@ class Heads:
         n_heads, n_rows = tops.shape[1:]
         is_judged = (tops != NONE).astype(np.float32)
         both = is_judged @ is_judged.swapaxes(-1, -2)
-        at_once = max(1, _PIECE // (n_heads * n_rows * len(tops)))
+        at_once = n_at_once(CACHED, n_heads * n_rows * len(tops))
         for first in range(0, n_heads, at_once):
             some = slice(first, first + at_once)
             alike = tops[:, some, None] == tops[:, None]
@@ -90,35 +91,31 @@ class Labels:
     """The labels of a batch's tokens as far as statistics need them: for each text those that encoder and decoder read."""
 
     def __init__(self, model: LoadedModel, batch: Batch) -> None:
-        tokenizer, sources = model.tokenizer, [[] if batch.has_prompts else text.ids for text in batch.texts]
-        self.source = [tokenizer.source_labels(ids) for ids in sources]
-        start = [] if model.model.start_id is None else [model.model.start_id]
-        self.target = [
-            tokenizer.target_labels([*(text.ids if batch.has_prompts else start), *ids[:-1]]) if ids else []
-            for text, ids in zip(batch.texts, batch.written, strict=True)
-        ]
+        tokenizer, self._tokens = model.tokenizer, batch.tokens
+        self.source, self.target = (
+            [batch.tokens.labels(tokenizer, side, i) for i in range(len(batch.texts))] for side in _SIDES
+        )
         letters = (tokenizer.symbol_indices(labels) for labels in self.source)
         self.letters = _filled([[NONE if letter is None else letter for letter in each] for each in letters], NONE)
         self.last = np.array([last_of(labels, np.ones(len(labels), bool)) for labels in self.source])
         self.is_special = [_filled([[*map(is_special, one)] for one in side], False) for side in (self.source, self.target)]
 
-    def n_content(self, i: int, n: int, has_prompts: bool) -> int:
-        """How many of the first n tokens that text i was given are no special ones."""
-        n = min(n, len((self.target if has_prompts else self.source)[i]))
-        return n - int(self.is_special[has_prompts][i, :n].sum())
+    def n_content(self, i: int) -> int:
+        """How many of the tokens that text i was given are no special ones."""
+        n, is_prompt = len(self._tokens.given(i)), not self.source[i]
+        return n - int(self.is_special[is_prompt][i, :n].sum())
 
 
 def _judged(batch: Batch, kind: Kind, labels: Labels) -> Iterator[tuple[slice, HeadRows]]:
     """The texts of a batch as measures are given them, cropped to the longest, and in as many layers as fit."""
-    n_texts = len(batch.texts)
-    n_rows, n_sources = [batch.n_rows(i) for i in range(n_texts)], [len(text.ids) for text in batch.texts]
-    n_queries, n_keys = n_sources if kind == "encoder" else n_rows, n_rows if kind == "decoder" else n_sources
+    n_texts, tokens = len(batch.texts), batch.tokens
+    n_rows = tokens.lengths("target")
+    n_queries, n_keys = (tokens.lengths(side) for side in SIDES[kind])
     size = max(n_queries), max(n_keys)
-    before = [batch.n_before(kind, i) for i in range(n_texts)]
-    weights = _cropped(batch.weights[kind], before, size)
+    weights = tokens.aligned(batch.weights[kind], kind)
     own = _below(n_queries, size[0])[:, None, None, :, None] & _below(n_keys, size[1])[:, None, None, None]
     masked = np.broadcast_to(batch.masked[kind], (n_texts, *batch.masked[kind].shape[1:]))
-    allowed = own & ~_cropped(masked, before, size)
+    allowed = own & ~tokens.aligned(masked, kind)
     if (allowed == allowed[:, :1, :1]).all():
         allowed = allowed[:, :1, :1]
     width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(map(len, labels.source))
@@ -133,7 +130,7 @@ def _judged(batch: Batch, kind: Kind, labels: Labels) -> Iterator[tuple[slice, H
         n_queries=np.array(n_queries),
         n_steps=np.array(n_rows),
     )
-    at_once = max(1, _PIECE // (weights[:, 0].size or 1))
+    at_once = n_at_once(CACHED, weights[:, 0].size)
     for first in range(0, weights.shape[1], at_once):
         some = slice(first, first + at_once)
         open_ = allowed[:, some] if allowed.shape[1] > 1 else allowed
@@ -152,18 +149,6 @@ def _filled(rows: Sequence[Sequence[int]], fill: int, width: int = 0) -> np.ndar
     filled = np.full((len(rows), width), fill)
     filled[_below(lengths, width)] = [value for row in rows for value in row]
     return filled
-
-
-def _cropped(whole: np.ndarray, before: Sequence[int], size: tuple[int, int]) -> np.ndarray:
-    """(text, layer, head, query, key) from each text's own first row and key on."""
-    n_queries, n_keys = size
-    if not any(before):
-        return whole[..., :n_queries, :n_keys]
-    cropped = np.zeros((*whole.shape[:3], n_queries, n_keys), whole.dtype)
-    for i, first in enumerate(before):
-        own = whole[i, ..., first : first + n_queries, first : first + n_keys]
-        cropped[i, ..., : own.shape[-2], : own.shape[-1]] = own
-    return cropped
 
 
 def _below(numbers: Sequence[int], size: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from transformer_viz.trace.hypotheses import hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.decode_request import NO_PADDING, DecodeRequest
+from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.token_ranks import Rankings, rankings_of, ranks_of, steps_of
 from transformer_viz.tracing.trace_builder import not_finite, reasons_if_masked
 
@@ -56,16 +56,14 @@ class BeamTraces:
     ) -> None:
         self.request, self.searches, self.ranked = request, searches, ranked
         self._encoder = recorder.arrays("encoder").get("weights")
-        self._opening = (
-            recorder.opening("decoder", "weights") if any(sentence.n_given for sentence in request.sentences) else None
-        )
+        self._opening = recorder.opening("decoder", "weights") if any(request.batch.n_given) else None
         """The decoder's weights in the pass over a prompt, (batch, layer, head, position, position), or None."""
         self._rows: dict[Kind, list[np.ndarray]] = {kind: recorder.steps(kind, "weights") for kind in ("decoder", "cross")}
 
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
         """The best hypothesis of sentence `i`."""
-        request, sentence, result, ranked = self.request, self.request.sentences[i], self.searches[i], self.ranked[i]
-        model, n_given, n_source = request.model, sentence.n_given, len(sentence.source_ids)
+        request, batch, result, ranked = self.request, self.request.batch, self.searches[i], self.ranked[i]
+        model, source, n_given, source_ids = request.model, request.texts[i], batch.n_given[i], batch.ids("source", i)
         tokenizer = model.tokenizer
         ranked.rank(result)
         if any(math.isnan(row[0]) for row in ranked.rankings.probabilities):
@@ -73,46 +71,46 @@ class BeamTraces:
         n_steps = 1 + result.nodes[-1].step
         n_rows = n_given + n_steps
         with_ids = not tokenizer.has_unique_labels
-        known, layers = tokenizer.task_answer(sentence.source, n_steps), request.recording.layers
+        known, layers = tokenizer.task_answer(source, n_steps), request.recording.layers
         search = self._search(i, n_rows, known.alignment)
         # The decoder's rows of a prompt but its last, which all hypotheses share.
         rows, label = slice(len(result.given) - n_given, len(result.given)), tokenizer.label
-        given_steps = steps_of(result.given[rows], list(sentence.prompt[1:]), request.n_candidates, label, with_ids=with_ids)
+        read = batch.ids("target", i)
+        given_steps = steps_of(result.given[rows], read[1:], request.n_candidates, label, with_ids=with_ids)
         has_rows = n_given and self._opening is not None
         given_decoder = self._own(self._opening[i, ..., rows, rows]) if has_rows else None
-        is_padding = torch.arange(n_source)[None] >= n_source - sentence.padding.source
-        source_reasons = masks.padding_reasons(is_padding, n_source)[0].numpy()
-        key_reasons = source_reasons[0] if n_source else None
+        source_reasons = masks.padding_reasons(batch.own_padding("source", i), len(source_ids))[0].numpy()
+        key_reasons = source_reasons[0] if source_ids else None
         given: dict[str, Any] = {"given_steps": given_steps, "given_decoder": given_decoder}
         parts = hypothesis_parts(search, search.best[0], layers, key_reasons, **given)
         if self._encoder is not None:
-            weights = self._own(self._encoder[i, ..., :n_source, :n_source])
+            weights = self._own(batch.crop(self._encoder, "encoder", i))
             parts["attentions"]["encoder"] = Attention(weights=weights, reasons=source_reasons, layers=layers["encoder"])
-        source_tokens = tokenizer.source_labels(sentence.source_ids)
+        source_tokens = tokenizer.source_labels(source_ids)
         return Trace(
-            source=sentence.source,
+            source=source,
             source_tokens=tuple(source_tokens),
             source_letters=tuple(tokenizer.symbol_indices(source_tokens)),
             expected=known.expected,
             expected_tokens=known.expected_tokens,
             made_by=made,
             search=search,
-            source_ids=tuple(sentence.source_ids) if with_ids else None,
+            source_ids=tuple(source_ids) if with_ids else None,
             **parts,
         )
 
     def _search(self, i: int, n_rows: int, alignment: tuple[int | None, ...]) -> Search:
         """The record of the search for sentence `i`, whose longest hypothesis has `n_rows` rows."""
-        request, sentence, result, ranked = self.request, self.request.sentences[i], self.searches[i], self.ranked[i]
+        request, result, ranked = self.request, self.searches[i], self.ranked[i]
         reader, tokenizer, beam = request.model.model, request.model.tokenizer, request.beam
         assert beam is not None
-        n_source, with_ids = len(sentence.source_ids), not tokenizer.has_unique_labels
-        opening = sentence.prompt if reader.start_id is None else [reader.start_id]
+        n_source, with_ids = len(request.batch.ids("source", i)), not tokenizer.has_unique_labels
+        opening = request.batch.ids("target", i)
         decoder_rows = self._rows_of(result, "decoder", n_rows)
         reasons = None
         if decoder_rows is not None and "decoder" in reader.sizes.windows:
             # Why cells are masked where that is not the future alone.
-            reasons = reasons_if_masked(request, "decoder", 0, n_rows, NO_PADDING)
+            reasons = reasons_if_masked(request, "decoder", torch.empty(1, 0), torch.zeros(1, n_rows, dtype=torch.bool))
             reasons = np.where(reasons == Reason.UNKNOWN, np.uint8(0), reasons)
             reasons = np.broadcast_to(reasons, (*decoder_rows.shape[1:3], n_rows, n_rows)).copy()
 

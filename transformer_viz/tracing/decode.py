@@ -7,10 +7,11 @@ from typing import Unpack, overload
 from torch import Tensor
 
 from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
-from transformer_viz.decoding.stepwise import Decoded, stepwise
+from transformer_viz.decoding.memory import WORKING, n_at_once
+from transformer_viz.decoding.run import run
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.model.tap import Tap, TapName, compose
+from transformer_viz.model.tap import TapName, compose
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.beam_traces import BeamTraces, RankedNodes
@@ -18,9 +19,9 @@ from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest
 from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
 from transformer_viz.tracing.progress import Written
 from transformer_viz.tracing.token_ranks import TokenRanks
-from transformer_viz.tracing.tokenize_batch import Target, padded_batch
+from transformer_viz.tracing.tokenize_batch import Target
 from transformer_viz.tracing.trace_builder import TraceBuilder, made_by
-from transformer_viz.tracing.trace_size import BLOCK, TraceSize, check, predicted
+from transformer_viz.tracing.trace_size import TraceSize, check, predicted
 
 
 @overload
@@ -148,7 +149,7 @@ def trace_size(
 
 
 def _traces(request: DecodeRequest) -> list[Trace]:
-    model, reader, n_texts = request.model, request.model.model, len(request.sentences)
+    model, reader, n_texts = request.model, request.model.model, len(request.batch)
     check([request], request.max_trace_bytes)
     names: tuple[TapName, ...] = ("mask", "weights", "scores") if request.with_scores else ("mask", "weights")
     recorder = Recorder(
@@ -165,33 +166,26 @@ def _traces(request: DecodeRequest) -> list[Trace]:
         if request.beam is not None:
             built: BeamTraces | TraceBuilder = _search(request, request.beam, recorder, progress)
         else:
-            most_rows = BLOCK // max(1, n_texts * reader.sizes.vocabulary)
+            most_rows = n_at_once(WORKING, n_texts * reader.sizes.vocabulary)
             ranks = TokenRanks(request.n_candidates, model.tokenizer, most_rows)
             tap = compose(changing_tap(request.edits, request.mistake, reader.sizes, request.closed), request.tap, recorder)
-            if not reader.kind.writes:
-                decoded = read_sources(request, tap)
-            elif request.is_forced:
-                decoded, logits = read_targets(request, tap)
-                for row in range(logits.shape[1]):
-                    ranks.add(logits[:, row], decoded.ids[:, row])
-            else:
 
-                def on_step(step: int, logits: Tensor, token: Tensor) -> bool:
-                    ranks.add(logits, token)
-                    return step < 0 or request.on_token is None or progress.step(token)
+            def on_step(step: int, logits: Tensor, token: Tensor) -> bool:
+                ranks.add(logits, token)
+                return step < 0 or request.on_token is None or progress.step(token)
 
-                decoded = stepwise(
-                    reader,
-                    *_source(request),
-                    max_length=request.max_length,
-                    sampling=request.sampling,
-                    prefix=request.prefix,
-                    ban=request.ban,
-                    tap=tap,
-                    cached=not looks_ahead(request.edits, request.mistake),
-                    on_step=on_step,
-                )
-            built = TraceBuilder(request, recorder, decoded, ranks)
+            ran = run(
+                reader,
+                request.batch,
+                tap=tap,
+                on_step=on_step,
+                max_length=request.max_length,
+                sampling=request.sampling,
+                prefix=request.prefix,
+                ban=request.ban,
+                cached=not looks_ahead(request.edits, request.mistake),
+            )
+            built = TraceBuilder(request, recorder, ran, ranks)
         n_steps = progress.n_steps if progress.is_stopped else request.max_length
         made = made_by(request, n_steps, time.perf_counter() - started)
         return [built.trace(i, made) for i in range(n_texts)]
@@ -199,8 +193,8 @@ def _traces(request: DecodeRequest) -> list[Trace]:
 
 def _search(request: DecodeRequest, beam: Beam, recorder: Recorder, progress: "_Progress") -> BeamTraces:
     # The logits of so many steps of each search are kept before they are ranked.
-    most_steps = BLOCK // (beam.size * request.model.model.sizes.vocabulary)
-    ranked = [RankedNodes(request.n_candidates) for _ in request.sentences]
+    most_steps = n_at_once(WORKING, beam.size * request.model.model.sizes.vocabulary)
+    ranked = [RankedNodes(request.n_candidates) for _ in request.texts]
 
     def after_step(searches: Sequence[BeamResult]) -> bool:
         for nodes, search in zip(ranked, searches, strict=True):
@@ -210,7 +204,7 @@ def _search(request: DecodeRequest, beam: Beam, recorder: Recorder, progress: "_
 
     searches = beam_search(
         request.model.model,
-        *_source(request),
+        request.batch,
         beam,
         max_length=request.max_length,
         prefix=request.prefix,
@@ -226,7 +220,7 @@ class _Progress:
 
     def __init__(self, request: DecodeRequest) -> None:
         self.request, self.n_steps, self.is_stopped = request, 0, False
-        self._rows: list[list[int]] = [[] for _ in request.sentences]
+        self._rows: list[list[int]] = [[] for _ in request.texts]
 
     def step(self, token: Tensor) -> bool:
         """Takes the ids (batch,) of a step; says whether it goes on."""
@@ -256,44 +250,3 @@ class _Progress:
         if on_token is not None and self.n_steps >= len(self.request.prefix):
             self.is_stopped = on_token(Written(self.n_steps, tuple(map(tuple, rows)), tokenizer)) is False
         return not self.is_stopped
-
-
-def read_targets(request: DecodeRequest, tap: Tap | None) -> tuple[Decoded, Tensor]:
-    """One pass over sources and given targets, as in training (Vaswani et al. 2017, section 3.1: masked self-attention).
-
-    The targets count as what was written; padded steps behind them do not count in the lengths. Returns the logits too, (batch,
-    step, vocabulary).
-    """
-    reader, device = request.model.model, request.model.device
-    start = [] if reader.start_id is None else [reader.start_id]
-    whole = [[*(sentence.prompt or start), *(sentence.target or ())] for sentence in request.sentences]
-    # The last token written, the end, is never read; the first token of a prompt is read and not written.
-    width = request.max_length + max(len(sentence.prompt or start) for sentence in request.sentences) - 1
-    target_in, is_padding = padded_batch([row[:-1] for row in whole], reader.pad_id, width, device=device)
-    target_out, _ = padded_batch([row[1:] for row in whole], reader.pad_id, width, device=device)
-    for row, sentence in zip(is_padding, request.sentences, strict=True):
-        row[: sentence.padding.before] = True
-    source, source_padding = _source(request)
-    memory = reader.encode(source, source_padding, tap=tap)
-    logits = reader.decode(target_in, memory, source_padding, is_padding if bool(is_padding.any()) else None, tap=tap)
-    # Padding before a prompt are steps too.
-    lengths = width - is_padding.flip(1).int().cumprod(1).sum(1)
-    return Decoded(target_out, lengths), logits
-
-
-def read_sources(request: DecodeRequest, tap: Tap | None) -> Decoded:
-    """A pass of the encoder, in which nothing is written. An encoder alone also gives `logits` for the place of each token."""
-    source, source_padding = _source(request)
-    logits = request.model.model.encode(source, source_padding, tap=tap)
-    return Decoded(source.new_empty(len(source), 0), source.new_zeros(len(source)), logits=logits)
-
-
-def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
-    """Ids and padding of a batch, the latter None where there is none. Prompts are padded on their left."""
-    model = request.model
-    rows = [sentence.prompt or sentence.source_ids for sentence in request.sentences]
-    ids, padding = padded_batch(rows, model.model.pad_id, on_left=model.model.kind.has_prompt, device=model.device)
-    for row, sentence in zip(padding, request.sentences, strict=True):
-        row[: sentence.padding.before] = True
-        row[len(row) - sentence.padding.source :] = True
-    return ids, padding if bool(padding.any()) else None

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.decoding.sampling import Sampling
+from transformer_viz.decoding.token_batch import KeptPadding, TokenBatch, n_rows_of
 from transformer_viz.edits import Edit, Flip, Force
 from transformer_viz.errors import InputError, OptionError, join_names
 from transformer_viz.keywords import with_keywords
@@ -18,7 +19,7 @@ from transformer_viz.schema import LARGEST, check_keywords, whole_number
 from transformer_viz.terms import STRATEGIES, Kind
 from transformer_viz.tracing.edit_tap import check_edits, looks_ahead
 from transformer_viz.tracing.progress import OnToken
-from transformer_viz.tracing.tokenize_batch import framed_sources, framed_targets, longest_source, longest_target
+from transformer_viz.tracing.tokenize_batch import framed_sources, framed_targets, longest_source, longest_target, most_written
 from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, RecordingKeywords, RecordingOptions, check_recording
 from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, OF_STRATEGY, WritingKeywords
 
@@ -55,48 +56,14 @@ DEFAULTS: DecodeKeywords = {
 with_decode_keywords = with_keywords(DecodeKeywords, DEFAULTS)
 
 
-class Padding(NamedTuple):
-    """How many positions are padding: at the end of a source, and before and behind the tokens that the decoder reads."""
-
-    source: int = 0
-    before: int = 0
-    behind: int = 0
-
-
-NO_PADDING = Padding()
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """One text of a batch, and the tokens and the padding that its Trace will have.
-
-    Attributes:
-        source: the text.
-        source_ids: what the encoder reads of it; padding that is to be kept included. None where there is no encoder.
-        prompt: what a decoder without an encoder reads before it writes; padding that is to be kept included.
-        target: what is read as if it had been written (teacher forcing), its end included; None where the model writes.
-        padding: that is to be kept; behind what is read only of a target that was given.
-    """
-
-    source: str
-    source_ids: Sequence[int]
-    prompt: Sequence[int] = ()
-    target: Sequence[int] | None = None
-    padding: Padding = NO_PADDING
-
-    @property
-    def n_given(self) -> int:
-        """Steps whose token was given: each of the prompt after its first."""
-        return max(0, len(self.prompt) - 1)
-
-
 @dataclass(frozen=True, kw_only=True)
 class DecodeRequest:
     """One call of `decode`, checked and not yet run.
 
     Attributes:
         model: the model and its task.
-        sentences: each text with the tokens that its Trace will have.
+        texts: the source texts.
+        batch: their ids, with the padding that their Traces keep.
         strategy: how tokens are chosen, as a Trace records it.
         prefix: ids that the output begins with.
         ban: ids that are never written.
@@ -112,11 +79,11 @@ class DecodeRequest:
         max_trace_bytes: the most that all Traces may take together.
         on_token: is called after each token, or None.
         tap: sees and may change every intermediate after edits and mistake, or None.
-        keeps_padding: whether Traces keep it, of sources and of targets.
     """
 
     model: LoadedModel
-    sentences: Sequence[Sentence]
+    texts: Sequence[str]
+    batch: TokenBatch
     strategy: str
     prefix: tuple[int, ...]
     ban: tuple[int, ...]
@@ -132,7 +99,6 @@ class DecodeRequest:
     max_trace_bytes: int
     on_token: OnToken | None
     tap: Tap | None
-    keeps_padding: tuple[bool, bool]
 
     @classmethod
     def of(
@@ -147,8 +113,7 @@ class DecodeRequest:
             raise TypeError(f"decode() has no keyword {unknown[0]!r}")
         check_loaded(model)
         given: DecodeKeywords = {**DEFAULTS, **options}
-        reader = model.model
-        is_prompt, pad_to, pad_target_to = reader.kind.has_prompt, given.get("pad_to"), given.get("pad_target_to")
+        reader, pad_to, pad_target_to = model.model, given.get("pad_to"), given.get("pad_target_to")
         if isinstance(text, str):
             texts, targets = [text], None if target is None else [target if isinstance(target, str) else tuple(target)]
         elif isinstance(target, str):
@@ -164,35 +129,35 @@ class DecodeRequest:
         width = max(map(len, rows))
         if pad_to is not None:
             width = whole_number("pad_to", pad_to, width, longest_source(model))
-        n_given = width - 1 if is_prompt else 0
-        max_length = most_written(model, given.get("max_length"), n_given)
+        max_length = most_written(model, given.get("max_length"), width)
         writing = _writing(model, given, max_length)
-        forced: Sequence[list[int] | None] = [None] * len(texts)
+        forced: list[list[int]] | None = None
         if targets is not None:
             if len(targets) != len(texts):
                 words = "give one target for each source"
                 raise InputError(f"There are {len(texts)} sources and {len(targets)} targets; {words}.")
-            forced = framed_targets(model, targets, n_given)
+            forced = framed_targets(model, targets, width)
             max_length = max(map(len, forced))
             if pad_target_to is not None:
-                max_length = whole_number("pad_target_to", pad_target_to, max_length, longest_target(model, n_given))
+                max_length = whole_number("pad_target_to", pad_target_to, max_length, longest_target(model, width))
         elif pad_target_to is not None:
             raise OptionError("pad_target_to pads a given target; give target too")
         edits, mistake = plain_edits.read(given["edits"]), given.get("mistake")
-        check_edits(edits, reader.sizes, width, n_given + max_length)
-        sentences = []
-        for text, own, read in zip(texts, rows, forced, strict=True):
-            n_pads = 0 if pad_to is None else width - len(own)
-            pads = [reader.pad_id] * n_pads
-            behind = 0 if read is None or pad_target_to is None else max_length - len(read)
-            if is_prompt:
-                sentences.append(Sentence(text, (), [*pads, *own], read, Padding(0, n_pads, behind)))
-            else:
-                sentences.append(Sentence(text, [*own, *pads], (), read, Padding(n_pads, 0, behind)))
+        check_edits(edits, reader.sizes, width, n_rows_of(reader.kind, width, max_length))
+        batch = TokenBatch.of(
+            reader,
+            rows,
+            forced,
+            width=width,
+            n_steps=max_length,
+            keeps=KeptPadding(pad_to is not None, pad_to is not None, pad_target_to is not None),
+            device=model.device,
+        )
         max_trace_bytes = given.get("max_trace_bytes")
         request = cls(
             model=model,
-            sentences=sentences,
+            texts=texts,
+            batch=batch,
             strategy=given["strategy"] if targets is None else TEACHER_FORCING,
             **writing,
             edits=edits,
@@ -204,15 +169,14 @@ class DecodeRequest:
             max_trace_bytes=MAX_TRACE_BYTES
             if max_trace_bytes is None
             else whole_number("max_trace_bytes", max_trace_bytes, 1, LARGEST),
-            keeps_padding=(pad_to is not None, pad_target_to is not None),
             on_token=given.get("on_token"),
             tap=checked(given.get("tap")),
         )
         if request.beam is not None and (edits or mistake or request.with_scores):
             raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
-        if request.beam is not None and any(sentence.padding.before for sentence in sentences):
+        if request.beam is not None and any(batch.kept_padding("target", i)[0] for i in range(len(batch))):
             raise OptionError("a beam search keeps no padding before a prompt; leave pad_to out")
-        is_uneven = len({len(sentence.prompt) for sentence in sentences}) > 1
+        is_uneven = len(set(batch.n_given)) > 1
         if moved := [edit for edit in edits if is_uneven and isinstance(edit, Flip | Force)]:
             raise OptionError(
                 f"edit {moved[0]} names positions, and shorter prompts are padded before their first token, which moves them; "
@@ -225,7 +189,7 @@ class DecodeRequest:
     @property
     def is_forced(self) -> bool:
         """Whether targets are read (teacher forcing), and nothing is written."""
-        return self.sentences[0].target is not None
+        return self.batch.is_given and self.model.model.kind.writes
 
     @property
     def is_changed(self) -> bool:
@@ -238,31 +202,14 @@ class DecodeRequest:
 
         Not a decoder's that reads one row at a time: it has no rows after a text's end, and a window also masks real keys.
         """
-        if len(self.sentences) == 1:
+        if len(self.batch) == 1:
             return frozenset()
-        of_source, of_target = self.keeps_padding
         in_passes = looks_ahead(self.edits, self.mistake) or self.is_forced
-        of_decoder = not in_passes or (of_source if self.model.model.kind.has_prompt else of_target)
-        kept: dict[Kind, bool] = {"encoder": of_source, "decoder": of_decoder, "cross": of_source}
-        return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
+        return self.batch.cropped_kinds - (frozenset() if in_passes else {"decoder"})
 
-    def most_steps(self, sentence: Sentence) -> int:
-        """The most target rows that its Trace can have."""
-        n_written = self.max_length if sentence.target is None else len(sentence.target)
-        return sentence.n_given + n_written + sentence.padding.behind
-
-
-def most_written(model: LoadedModel, given: int | None, n_given: int) -> int:
-    """The `max_length` that was given, or the default; `n_given` tokens are read after the first and before the written ones.
-
-    Raises:
-        OptionError: it is not possible.
-    """
-    most = longest_target(model, n_given)
-    if given is not None:
-        return whole_number("max_length", given, 1, most)
-    total = model.default_total_length
-    return min(most, model.default_max_length, most if total is None else max(1, total - n_given - 1))
+    def most_steps(self, i: int) -> int:
+        """The most target rows that the Trace of text i can have."""
+        return self.batch.lengths("target")[i] if self.batch.is_given else self.batch.n_given[i] + self.max_length
 
 
 def _writing(model: LoadedModel, options: DecodeKeywords, max_length: int) -> dict[str, Any]:

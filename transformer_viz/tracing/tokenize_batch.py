@@ -1,12 +1,11 @@
-"""Texts and targets as ids, and as padded batches."""
+"""Texts and targets as ids, and the most of them that a model reads and writes."""
 
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor
-
+from transformer_viz.decoding.token_batch import n_given_of
 from transformer_viz.errors import InputError, ModelError, OptionError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.schema import whole_number
 from transformer_viz.terms import ModelKind
 from transformer_viz.vocabulary import END, START
 
@@ -41,48 +40,40 @@ def framed_sources(model: LoadedModel, texts: Sequence[str]) -> list[list[int]]:
 def longest_source(model: LoadedModel) -> int:
     """The most tokens that may be read of a text. A decoder alone needs one more position for what it writes."""
     kind, longest = model.model.kind, model.model.sizes.longest_source
-    return longest if kind is ModelKind.ENCODER_DECODER else min(LONGEST, longest) - kind.has_prompt
+    return longest if kind is ModelKind.ENCODER_DECODER else min(LONGEST, longest) - (kind is ModelKind.DECODER)
 
 
-def framed_targets(model: LoadedModel, targets: Sequence[Target], n_given: int = 0) -> list[list[int]]:
-    """Frames targets: each target and its end, after so many tokens that were given."""
+def framed_targets(model: LoadedModel, targets: Sequence[Target], n_tokens: int) -> list[list[int]]:
+    """Frames targets: each target and its end, after texts of at most so many tokens."""
     reader = model.model
     if not reader.kind.writes:
         raise OptionError(f"{model.name} is an encoder alone, which writes nothing: leave the target out")
     rows = [[*ids_of_target(model, target), *reader.end_ids[:1]] for target in targets]
-    longest, most = max(map(len, rows)), longest_target(model, n_given)
+    longest, most = max(map(len, rows)), longest_target(model, n_tokens)
     if longest > most:
         raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {most}. Shorten it.")
     return rows
 
 
-def longest_target(model: LoadedModel, n_given: int = 0) -> int:
-    """The most tokens that may be written after so many that were given."""
-    return min(LONGEST, model.model.sizes.longest_target) - n_given
+def longest_target(model: LoadedModel, n_tokens: int) -> int:
+    """The most tokens that may be written after a text of so many."""
+    return min(LONGEST, model.model.sizes.longest_target) - n_given_of(model.model.kind, n_tokens)
+
+
+def most_written(model: LoadedModel, given: int | None, n_tokens: int) -> int:
+    """The `max_length` that was given, or the default, for a text of so many tokens.
+
+    Raises:
+        OptionError: it is not possible.
+    """
+    most = longest_target(model, n_tokens)
+    if given is not None:
+        return whole_number("max_length", given, 1, most)
+    total, n_given = model.default_total_length, n_given_of(model.model.kind, n_tokens)
+    return min(most, model.default_max_length, most if total is None else max(1, total - n_given - 1))
 
 
 def ids_of_target(model: LoadedModel, target: Target) -> list[int]:
     """Without the end."""
     tokenizer = model.tokenizer
     return tokenizer.encode_target(target) if isinstance(target, str) else tokenizer.ids_of("Target token", target)
-
-
-def padded_batch(
-    rows: Sequence[Sequence[int]],
-    pad_id: int,
-    width: int | None = None,
-    *,
-    on_left: bool = False,
-    device: torch.device | str = "cpu",
-) -> tuple[Tensor, Tensor]:
-    """Rows of ids as one (batch, width) tensor, and where it is padding: pads are counted, not recognized by their id.
-
-    `width` is that of the longest row unless it is given.
-    """
-    width = max(map(len, rows)) if width is None else width
-    ids, is_padding = [], []
-    for row in rows:
-        pads, own = [pad_id] * (width - len(row)), [False] * len(row)
-        ids.append([*pads, *row] if on_left else [*row, *pads])
-        is_padding.append([*[True] * len(pads), *own] if on_left else [*own, *[True] * len(pads)])
-    return torch.tensor(ids, device=device), torch.tensor(is_padding, device=device)

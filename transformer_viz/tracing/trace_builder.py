@@ -1,14 +1,14 @@
 """Makes one Trace a sentence from what a recorder and a decoding hold for a batch."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from transformer_viz.decoding.stepwise import Decoded
+from transformer_viz.decoding.run import Ran
 from transformer_viz.errors import CheckpointError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices, masks, mistakes
@@ -17,60 +17,48 @@ from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.steps import Fill
 from transformer_viz.trace.trace import Finished, Trace
-from transformer_viz.tracing.decode_request import DecodeRequest, Padding
+from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.token_ranks import TokenRanks, rankings_of
-from transformer_viz.vocabulary import PAD
 
 
 class TraceBuilder:
     """The arrays of a whole batch, moved to the CPU in one go each."""
 
-    def __init__(self, request: DecodeRequest, recorder: Recorder, decoded: Decoded, ranks: TokenRanks) -> None:
-        self.request, self.ranks = request, ranks
+    def __init__(self, request: DecodeRequest, recorder: Recorder, ran: Ran, ranks: TokenRanks) -> None:
+        self.request, self.ranks, self.batch, self.logits = request, ranks, ran.batch, ran.logits
         self.recorded = {kind: arrays for kind in KINDS if (arrays := recorder.arrays(kind))}
-        self.ids, self.lengths, self.logits = decoded.ids.tolist(), decoded.lengths.tolist(), decoded.logits
-        self.probabilities = None if decoded.probabilities is None else decoded.probabilities.tolist()
+        self.probabilities = None if ran.probabilities is None else ran.probabilities.tolist()
 
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
-        request, sentence = self.request, self.request.sentences[i]
-        model, padding, n_given = request.model, sentence.padding, sentence.n_given
-        reader, tokenizer = model.model, model.tokenizer
-
-        # What followed each row, and what was read in it. A given target has its prompt in itself. Where the model wrote, a
-        # shorter prompt has rows of padding before it.
-        given = () if request.is_forced else sentence.prompt[1:]
-        n_left = 0 if request.is_forced else max(each.n_given for each in request.sentences) - n_given
-        length = len(given) + self.lengths[i]
-        ids = [*given, *self.ids[i]][: length + padding.behind]
-        opening = [reader.start_id] if reader.start_id is not None else sentence.prompt[:1]
-        read = [*opening, *ids[: length - 1], *[reader.pad_id] * padding.behind] if reader.kind.writes else []
-        n_steps = len(ids)
-        steps = self.ranks.steps(i)[n_left : n_left + n_steps]
+        request, batch, model, source = self.request, self.batch, self.request.model, self.request.texts[i]
+        reader, tokenizer, n_given = model.model, model.tokenizer, batch.n_given[i]
+        written, (before, behind) = batch.ids("written", i), batch.kept_padding("target", i)
+        steps = self.ranks.steps(i)[batch.span("target", i)]
         if not request.is_changed and any(map(math.isnan, [step.probability for step in steps])):
             raise not_finite(model)
         if self.probabilities is not None:
             drawn = [*[None] * n_given, *self.probabilities[i]]
             steps = [replace(step, sampling_probability=p) for step, p in zip(steps, drawn, strict=False)]
-        output_tokens = _labels([step.token for step in steps], padding.before - 1, padding.behind)
-        if padding.before or padding.behind:
+        output_tokens = batch.labels(tokenizer, "written", i)
+        if before or behind:
             steps = [replace(step, token=token) for step, token in zip(steps, output_tokens, strict=True)]
 
         finished: Finished = "given"
         if reader.kind.writes:
-            finished = "end" if ids[length - 1] in reader.end_ids else "length"
-        source_tokens = _labels(tokenizer.source_labels(sentence.source_ids), 0, padding.source)
-        if remark := tokenizer.remark(sentence.prompt or sentence.source_ids):
+            finished = "end" if written[len(written) - behind - 1] in reader.end_ids else "length"
+        source_tokens = batch.labels(tokenizer, "source", i)
+        if remark := tokenizer.remark(batch.given(i)):
             made = {**made, "remark": remark}
-        known, with_ids = tokenizer.task_answer(sentence.source, n_steps), not tokenizer.has_unique_labels
+        known, with_ids = tokenizer.task_answer(source, len(written)), not tokenizer.has_unique_labels
         return Trace(
-            source=sentence.source,
-            text=tokenizer.text(ids[n_given:]),
+            source=source,
+            text=tokenizer.text(written[n_given:]),
             source_tokens=source_tokens,
-            target_tokens=_labels(tokenizer.target_labels(read), padding.before, padding.behind),
+            target_tokens=batch.labels(tokenizer, "target", i),
             output_tokens=output_tokens,
             steps=tuple(steps),
-            attentions={kind: self._attention(i, kind, n_left, n_steps) for kind in self.recorded},
+            attentions={kind: self._attention(i, kind) for kind in self.recorded},
             finished=finished,
             alignment=known.alignment,
             source_letters=tuple(tokenizer.symbol_indices(source_tokens)),
@@ -81,31 +69,28 @@ class TraceBuilder:
             edits=tuple(map(str, request.edits)),
             n_given=n_given,
             fills=self._fills(i),
-            source_ids=tuple(sentence.source_ids) if with_ids else None,
-            target_ids=tuple(read) if with_ids else None,
-            output_ids=tuple(ids) if with_ids else None,
+            source_ids=tuple(batch.ids("source", i)) if with_ids else None,
+            target_ids=tuple(batch.ids("target", i)) if with_ids else None,
+            output_ids=tuple(written) if with_ids else None,
         )
 
-    def _attention(self, i: int, kind: Kind, n_left: int, n_steps: int) -> Attention:
-        """The attention of sentence `i`, whose `n_steps` rows follow `n_left` rows of padding before a prompt."""
-        request, sentence, recorded = self.request, self.request.sentences[i], self.recorded[kind]
-        padding, n_source = sentence.padding, len(sentence.source_ids)
-        n_queries, n_keys = n_source if kind == "encoder" else n_steps, n_steps if kind == "decoder" else n_source
-        rows, columns = slice(n_left, n_left + n_queries), slice(n_left, n_left + n_keys)
-        # (layer, head, query, key). What all sentences share has a batch axis of 1.
-        own = {name: whole[i if len(whole) > 1 else 0, ..., rows, columns] for name, whole in recorded.items()}
+    def _attention(self, i: int, kind: Kind) -> Attention:
+        """The attention of sentence `i`, (layer, head, query, key). What all sentences share has a batch axis of 1."""
+        request, batch, recorded = self.request, self.batch, self.recorded[kind]
+        own = {name: batch.crop(whole, kind, i) for name, whole in recorded.items()}
         # By the rule where the model masked by the rule, EDITED where it did not. What was masked comes from the run itself, so
         # a mask that the model did not apply is never shown.
-        codes = reasons_if_masked(request, kind, n_source, n_steps, padding) * own["mask"]
+        codes = reasons_if_masked(request, kind, *(batch.own_padding(side, i) for side in ("source", "target"))) * own["mask"]
         is_alike = (codes == codes[:1, :1]).all()
         reasons = (codes[0, 0] if is_alike else np.broadcast_to(codes, own["weights"].shape)).copy()
         # A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory.
         copied = np.ascontiguousarray if len(recorded["weights"]) == 1 else np.array
         cropped = copied(own["weights"], request.recording.precision)
-        if padding.before and kind == "decoder":
+        before, _ = batch.kept_padding("target", i)
+        if before and kind == "decoder":
             # A row of padding before a prompt may look at nothing; softmax makes a uniform row of that.
-            first = cropped[..., : padding.before, :]
-            first[np.broadcast_to(reasons[..., : padding.before, :] > 0, first.shape)] = 0
+            first = cropped[..., :before, :]
+            first[np.broadcast_to(reasons[..., :before, :] > 0, first.shape)] = 0
         return Attention(
             weights=cropped,
             reasons=reasons,
@@ -115,9 +100,9 @@ class TraceBuilder:
 
     def _fills(self, i: int) -> tuple[Fill, ...]:
         """The candidates at each mask token of sentence `i`, of an encoder alone."""
-        if self.logits is None:
+        tokenizer, ids = self.request.model.tokenizer, self.batch.ids("source", i)
+        if self.logits is None or self.request.model.model.kind.writes:
             return ()
-        tokenizer, ids = self.request.model.tokenizer, self.request.sentences[i].source_ids
         places = [place for place, number in enumerate(ids) if number == tokenizer.mask_id]
         best = rankings_of(self.logits[i, places].cpu(), self.request.n_candidates)
         rankings = zip(places, best.named(tokenizer.label), best.ids, strict=True)
@@ -149,13 +134,11 @@ def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str
     return {**made, "seconds": round(seconds, 6), "versions": versions}
 
 
-def reasons_if_masked(request: DecodeRequest, kind: Kind, n_source: int, n_steps: int, padding: Padding) -> np.ndarray:
+def reasons_if_masked(request: DecodeRequest, kind: Kind, source: Tensor, target: Tensor) -> np.ndarray:
     """Why each cell is masked, in case it is: by a rule that the mistake left in force, by a window, or by an edit; unknown
-    where none of them explains it. Codes, (query, key), or with a window (layer, 1, query, key).
+    where none of them explains it. Codes, (query, key), or with a window (layer, 1, query, key). `source` and `target` are the
+    padding of one text, bool (1, place).
     """
-    source = torch.arange(n_source)[None] >= n_source - padding.source
-    steps = torch.arange(n_steps)[None]
-    target = (steps < padding.before) | (steps >= n_steps - padding.behind)
     queries = source if kind == "encoder" else target
     right = masks.decoder_reasons(target) if kind == "decoder" else masks.padding_reasons(source, queries.shape[1])
     rule = right[0] if request.mistake is None else mistakes.codes(request.mistake, kind, right[0], queries[0])
@@ -169,9 +152,3 @@ def reasons_if_masked(request: DecodeRequest, kind: Kind, n_source: int, n_steps
     widths = [windows.get(layer, len(reasons) + 1) for layer in request.recording.layers[kind]]
     outside = np.stack([(rule.numpy() == 0) & (np.abs(query - key) >= width) for width in widths])
     return np.where(outside, np.uint8(Reason.WINDOW), reasons)[:, None]
-
-
-def _labels(labels: Sequence[str], n_before: int, n_behind: int) -> tuple[str, ...]:
-    """Labels with `<pad>` for padding, whose ids may be those of other tokens, such as the end."""
-    real = range(max(0, n_before), len(labels) - n_behind)
-    return tuple([label if place in real else PAD for place, label in enumerate(labels)])

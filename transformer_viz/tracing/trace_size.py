@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from transformer_viz.addresses import HIGHEST, check_kind, range_words
+from transformer_viz.decoding.memory import WORKING
 from transformer_viz.errors import OptionError, TraceTooLarge, join_names
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.numbers_in_words import bytes_words
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from transformer_viz.decoding.beam import Beam
     from transformer_viz.tracing.decode_request import DecodeRequest
 
-BLOCK = 2**22
-"""Logits that are kept until they are looked at: 16 MB."""
 MAX_TRACE_BYTES = 10**9
 """The default of `max_trace_bytes`; `load_trace` reads a little more."""
 PEAK_TIMES, LEAST_PEAK = 4, 10**9
@@ -133,10 +132,10 @@ def predicted(*requests: "DecodeRequest") -> TraceSize:
     """The size of all Traces of these runs, which are made one after the other."""
     arrays = records = working = 0
     for request in requests:
-        reader, beam, sentences = request.model.model, request.beam, request.sentences
+        reader, beam, batch = request.model.model, request.beam, request.batch
         sizes = reader.sizes
         n_candidates, n_ends = min(request.n_candidates, sizes.vocabulary), len(reader.end_ids)
-        n_sources, n_rows_each = [len(each.source_ids) for each in sentences], [request.most_steps(each) for each in sentences]
+        n_sources, n_rows_each = batch.lengths("source"), [request.most_steps(i) for i in range(len(batch))]
         for n_source, n_steps in zip(n_sources, n_rows_each, strict=True):
             arrays += _arrays_of(request, n_source, n_steps)
             n_rows = n_steps if beam is None else rows_of_search(beam, n_steps)
@@ -149,12 +148,12 @@ def predicted(*requests: "DecodeRequest") -> TraceSize:
         n_source, n_steps = max(n_sources), max(n_rows_each)  # of the padded batch
         live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
         # A target that is given, and a prompt, have the logits of all rows at once.
-        n_at_once = max(each.n_given for each in sentences) + (request.max_length if request.is_forced else 0)
-        logits = min(rows * sizes.vocabulary, BLOCK + sizes.vocabulary) * _LOGIT + n_at_once * sizes.vocabulary * _SINGLE
+        n_at_once = max(batch.n_given) + (request.max_length if request.is_forced else 0)
+        logits = min(rows * sizes.vocabulary, WORKING + sizes.vocabulary) * _LOGIT + n_at_once * sizes.vocabulary * _SINGLE
         cached = live * sizes.cached * 4 * (n_steps + n_source) * _SINGLE
         attention = 8 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE
         once = 2 * _arrays_of(request, n_source, n_steps) + logits + cached + attention
-        working = max(working, len(sentences) * once)
+        working = max(working, len(batch) * once)
     return TraceSize(arrays, records, working)
 
 
@@ -189,7 +188,7 @@ def check(requests: Sequence["DecodeRequest"], max_trace_bytes: int) -> None:
     size = predicted(*requests)
     if size.fits(max_trace_bytes):
         return
-    sizes, now, n_texts = requests[0].model.model.sizes, requests[0].recording, len(requests[0].sentences)
+    sizes, now, n_texts = requests[0].model.model.sizes, requests[0].recording, len(requests[0].texts)
     half, kind = replace(now, precision="float16"), "cross" if "cross" in now.layers else [*now.layers][-1]
     alone = {kind: now.layers[kind]}
     whole = [half, replace(now, layers=alone), replace(half, layers=alone)]

@@ -4,38 +4,18 @@ Since no random state is carried from one batch to the next, an interrupted trai
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.errors import ConfigError
 from transformer_viz.tasks import Task
-from transformer_viz.tracing.tokenize_batch import padded_batch
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.vocabulary import END, PAD_ID, START
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Ids and padding, (batch, length); padding is None where every row has the same length."""
-
-    source: Tensor
-    target_in: Tensor
-    target_out: Tensor
-    source_padding: Tensor | None
-    target_padding: Tensor | None
-
-    def to(self, device: torch.device) -> "Batch":
-        """The same batch on a device."""
-        ids = (part.to(device) for part in (self.source, self.target_in, self.target_out))
-        padding = (None if part is None else part.to(device) for part in (self.source_padding, self.target_padding))
-        return Batch(*ids, *padding)
-
-
-def make_batch(task: Task, texts: Sequence[str]) -> Batch:
+def make_batch(task: Task, texts: Sequence[str]) -> TokenBatch:
     """Source and answer of each text, framed; the decoder reads `<start> answer` and writes `answer <end>`.
 
     Raises:
@@ -48,22 +28,22 @@ def make_batch(task: Task, texts: Sequence[str]) -> Batch:
         )
     symbols = [task.symbols(text) for text in texts]
     answers = [task.answer(s) or [] for s in symbols]
-    source, source_padding = padded_batch([task.source_vocabulary.encode(task.frame(s)) for s in symbols], PAD_ID)
-    target_in, target_padding = padded_batch([task.target_vocabulary.encode([START, *a]) for a in answers], PAD_ID)
-    target_out, _ = padded_batch([task.target_vocabulary.encode([*a, END]) for a in answers], PAD_ID)
-    # Where every row has the same length no mask is needed.
-    paddings = (each if bool(each.any()) else None for each in (source_padding, target_padding))
-    return Batch(source, target_in, target_out, *paddings)
+    return TokenBatch.padded(
+        [task.source_vocabulary.encode(task.frame(s)) for s in symbols],
+        [task.target_vocabulary.encode([START, *answer]) for answer in answers],
+        PAD_ID,
+        written=[task.target_vocabulary.encode([*answer, END]) for answer in answers],
+    )
 
 
-def batches(recipe: Recipe, task: Task) -> Callable[[int], Batch]:
+def batches(recipe: Recipe, task: Task) -> Callable[[int], TokenBatch]:
     """A function from the step to its batch, on the CPU."""
     if recipe.epoch_size is None:
         if recipe.lengths != "natural":
             return lambda step: make_batch(task, _new_texts(recipe, task, step))
         together = lru_cache(maxsize=1)(lambda block: _natural_texts(recipe, task, block))
 
-        def natural_batch(step: int) -> Batch:
+        def natural_batch(step: int) -> TokenBatch:
             block, place = divmod(step, recipe.sorted_batches)
             return make_batch(task, together(block)[place])
 
@@ -75,7 +55,7 @@ def batches(recipe: Recipe, task: Task) -> Callable[[int], Batch]:
     def order(epoch: int) -> np.ndarray:
         return np.random.default_rng([recipe.seed, 3, epoch]).permutation(len(texts))
 
-    def fixed_batch(step: int) -> Batch:
+    def fixed_batch(step: int) -> TokenBatch:
         epoch, place = divmod(step, max(1, per_epoch))
         return make_batch(task, [texts[i] for i in order(epoch)[place * recipe.batch_size : (place + 1) * recipe.batch_size]])
 

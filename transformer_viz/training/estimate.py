@@ -56,7 +56,7 @@ def estimate(recipe: Recipe) -> Estimate:
     drawn = [batches(few, task)(step) for step in np.linspace(0, recipe.steps - 1, 4).astype(int)]
     n_source, n_target = (
         float(np.mean([ids.shape[1] for ids in widths]))
-        for widths in ([batch.source for batch in drawn], [batch.target_in for batch in drawn])
+        for widths in ([batch.source for batch in drawn], [batch.target for batch in drawn])
     )
     rows, encoder, decoder = recipe.batch_size, config.n_encoder_layers, config.n_decoder_layers
     # Forward and backward: six operations for each weight and token (Kaplan et al. 2020, section 2.1), and for each pair of

@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.model import mistakes
 from transformer_viz.model.tap import RecordTap, compose
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.training.batches import Batch
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.result import Event
 from transformer_viz.vocabulary import PAD_ID
@@ -31,7 +31,7 @@ class Trainer:
         device: where to train.
     """
 
-    def __init__(self, model: Transformer, batch_at: Callable[[int], Batch], recipe: Recipe, device: torch.device) -> None:
+    def __init__(self, model: Transformer, batch_at: Callable[[int], TokenBatch], recipe: Recipe, device: torch.device) -> None:
         self.model, self.batch_at, self.recipe, self.device = model.to(device), batch_at, recipe, device
         self.step = 0
         if recipe.frozen_embeddings:
@@ -53,7 +53,7 @@ class Trainer:
         """One update of the weights; its event where a report is wanted."""
         recipe, model, step = self.recipe, self.model, self.step
         batch = self.batch_at(step)
-        n_tokens = int((batch.target_out != PAD_ID).sum())
+        n_tokens = int((batch.written != PAD_ID).sum())
         batch = batch.to(self.device)
         learning_rate, sharpness = recipe.learning_rate_at(step), recipe.sharpness_at(step)
         for group in self.optimizer.param_groups:
@@ -66,9 +66,9 @@ class Trainer:
         is_half = recipe.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16) if is_half else nullcontext():
             tap = compose(mistake, keep)
-            logits = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding, tap=tap)
-        loss = loss_sum(logits, batch.target_out, recipe) / n_tokens
-        entropy = None if keep is None else attention_entropy(keep, batch.target_padding)
+            logits = model(batch.source, batch.target, *batch.paddings, tap=tap)
+        loss = loss_sum(logits, batch.written, recipe) / n_tokens
+        entropy = None if keep is None else attention_entropy(keep, batch.paddings[1])
         self.optimizer.zero_grad()
         (loss if entropy is None else loss + sharpness * entropy).backward()
         if recipe.clip is not None:
@@ -77,7 +77,7 @@ class Trainer:
         self.step += 1
         if not report:
             return None
-        right_tokens, right_texts = correct_counts(logits, batch.target_out)
+        right_tokens, right_texts = correct_counts(logits, batch.written)
         accuracies = right_tokens / n_tokens, right_texts / len(batch.source)
         nats = None if entropy is None else float(entropy.detach())
         return Event(self.step, float(loss.detach()), *accuracies, learning_rate, nats)
