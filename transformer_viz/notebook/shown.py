@@ -36,7 +36,7 @@ def widget(
         head: that is in focus first, such as `cross.2.3` or `cross.2.mean`; by default the one that looks best at the right
             tokens.
         step: that is in focus first, from 0; by default the last letter.
-        options: as of `decode`, for this text and all that follow.
+        options: as in `decode`, for this text and all that follow.
 
     Returns:
         A widget. Its `focus` is what is looked at: it can be read, set and observed. `widget.decode("text")` shows another
