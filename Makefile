@@ -75,7 +75,7 @@ screenshots: $(VENV)/.dev-installed ## the README's pictures, from the running a
 docs: $(VENV)/.app-installed build/docs-tools/.installed ## build the documentation site into build/docs, as static files
 	PYTHONPATH=build/docs-tools NO_MKDOCS_2_WARNING=1 "$(BIN)/python" -m mkdocs build --strict
 
-site: docs ## write the whole site into build/site: front page, models that run in the browser, documents
+site: docs ## write the whole site into build/site: models that run in the browser, lessons, documents
 	"$(BIN)/python" -m docs.static_site build/site build/docs $(ADDRESS)
 
 build/docs-tools/.installed: $(VENV)/.app-installed docs/requirements.txt

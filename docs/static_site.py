@@ -1,31 +1,37 @@
 """Writes the project's site, a folder of static files for GitHub Pages or a static Hugging Face Space. `make site`.
 
-Every link is relative: the folder also works under a longer address, and from a disk without any server.
+Its first page is a live page. Every link is relative: the folder also works under a longer address, and from a disk without any
+server.
 """
 
+import base64
+import hashlib
 import shutil
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import transformer_viz as tv
+from docs import attention_page, lesson_pages
 from docs.demonstrations import DEMONSTRATIONS
-from transformer_viz.learn.lesson import read_lessons
 from transformer_viz.learn.sheet import sheet_html
-from transformer_viz.viewer import plotly_js
+from transformer_viz.learn.words import words
+from transformer_viz.viewer import modules, plotly_js
 
 DOCS = Path(__file__).resolve().parent
+FRONT = "reverse"
+"""The model of the first page."""
 MODELS = {
     "reverse": "Writes a word backwards. Nobody told it how: see which letter each head looks at.",
     "german": "Translates German sentences about a small world. Where the verb comes last, the lines cross.",
     "numbers": "Writes a German number word in digits. German says the units before the tens.",
 }
-"""The models that have a live page of their own, and what a visitor reads of each."""
-PICTURES = ("step-by-step.webp", "explore-light.png", "crossing-light.png", "crossing-dark.png")
-
-
-_MAIN = "<main>\n"
+"""The models that the first page names, and what a visitor reads of each. Those of the lessons' cards have pages too."""
+PICTURES = ("crossing-light.png", "crossing-dark.png")
+_MAIN, _END = "<main>\n", "</main>"
 
 
 def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
@@ -35,38 +41,114 @@ def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
         folder: where it goes; files of an earlier site are replaced.
         docs: the folder of the built documentation, which becomes `docs/` of the site; without it the site has no docs.
         address: where the site will be, with a slash at its end: whoever shows a preview of a link asks for the whole address
-            of its picture.
+            of its picture, and the sheets for a class print it. By default what `pyproject.toml` says.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    about = _about()
+    address = address or about["site"]
     # One copy for all live pages: their maps are drawn by it.
     shutil.copy(plotly_js.path(), folder)
-    for name in MODELS:
+    templates = Environment(loader=FileSystemLoader(DOCS / "static"), autoescape=True, undefined=StrictUndefined)
+    of_site = {"address": address, "version": tv.__version__, "plotly": plotly_js.path().name}
+
+    def write(name: str, template: str, **fields: Any) -> None:
+        (folder / name).write_text(templates.get_template(template).render(**of_site, **fields), encoding="utf-8")
+
+    for name in dict.fromkeys([*MODELS, *lesson_pages.models()]):
         page = tv.export.live_html(tv.load_checkpoint(name), plotlyjs=False)
         (folder / f"{name}.html").write_text(_of_site(page, name, address), encoding="utf-8")
-    for language in ("en", "zh"):
-        (folder / f"sheet-{language}.html").write_text(sheet_html(language=language), encoding="utf-8")
+        if name == FRONT:
+            of_front = {
+                "models": MODELS,
+                "lessons": lesson_pages.lessons("en"),
+                "has_docs": docs is not None,
+                **about,
+                **of_site,
+            }
+            around = [templates.get_template(f"front_{part}.html").render(**of_front) for part in ("head", "foot")]
+            (folder / "index.html").write_text(_front(page, *around, address), encoding="utf-8")
+    write("demonstrations.html", "demonstrations.html", demonstrations=DEMONSTRATIONS)
+    for language in lesson_pages.LANGUAGES:
+        _write_lessons(write, language)
+        sheet = sheet_html(language=language, lessons_at=address)
+        (folder / f"sheet-{language}.html").write_text(sheet, encoding="utf-8")
     for name in PICTURES:
         shutil.copy(DOCS / "images" / name, folder)
     if docs is not None:
         shutil.copytree(docs, folder / "docs", dirs_exist_ok=True)
-    templates = Environment(loader=FileSystemLoader(DOCS / "static"), autoescape=True, undefined=StrictUndefined)
-    about = {"models": MODELS, "lessons": read_lessons()[0], "has_docs": docs is not None}
-    of_site = {"demonstrations": DEMONSTRATIONS, "address": address, "version": tv.__version__, "plotly": plotly_js.path().name}
-    for name in ("index.html", "demonstrations.html"):
-        (folder / name).write_text(templates.get_template(name).render(**about, **of_site), encoding="utf-8")
     # What a static Space of Hugging Face reads. GitHub's own page builder, which would leave files out, is not wanted.
     shutil.copy(DOCS / "static" / "space.md", folder / "README.md")
     (folder / ".nojekyll").touch()
 
 
+def _write_lessons(write: Any, language: str) -> None:
+    """The pages of a language: the list of lessons, each lesson, and *What is attention?*."""
+    other_language = next(other for other in lesson_pages.LANGUAGES if other != language)
+    lessons, here, there = lesson_pages.lessons(language), lesson_pages.suffix(language), lesson_pages.suffix(other_language)
+    common = {"language": language, "other_language": other_language, "say": words(language)}
+    script = modules.without_comments((DOCS / "static" / "lesson.js").read_text(encoding="utf-8"))
+    digest = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+    for lesson in lessons:
+        write(
+            lesson.page_name(language),
+            "lesson.html",
+            **common,
+            lesson=lesson,
+            data=lesson_pages.lesson_data(lesson, language),
+            list=f"lessons{here}.html",
+            other=lesson.page_name(other_language),
+            script=script,
+            digest=digest,
+        )
+    pages = [(lesson, lesson.page_name(language)) for lesson in lessons]
+    attention = f"attention{here}.html"
+    write(f"lessons{here}.html", "lessons.html", **common, lessons=pages, attention=attention, other=f"lessons{there}.html")
+    write(
+        attention,
+        "attention.html",
+        **common,
+        texts=attention_page.TEXTS[language],
+        parts=attention_page.parts(language),
+        lesson_title=lessons[0].title,
+        lesson_page=pages[0][1],
+        other=f"attention{there}.html",
+    )
+
+
 def _of_site(page: str, name: str, address: str) -> str:
     """A live page with the way back to the site, and the picture that a link to it is shown with."""
-    title = f'<meta property="og:title" content="{name} · Transformer Viz">\n'
-    preview = f'<meta property="og:image" content="{address}crossing-light.png">\n'
-    preview += '<meta name="twitter:card" content="summary_large_image">\n'
-    home = '<a class="home" href="index.html">Transformer Viz</a>\n'
+    home = '<a class="home" href="index.html" target="_top">Transformer Viz</a>\n'
     before, _, after = page.partition(_MAIN)
-    return before.replace("<title>", f"{title}{preview}<title>", 1) + _MAIN + home + after
+    return _with_preview(before, f"{name} · Transformer Viz", address) + _MAIN + home + after
+
+
+def _front(page: str, head: str, foot: str, address: str) -> str:
+    """The live page that is the first one: what it is above it, and where to go on below it."""
+    before, _, after = page.partition(_MAIN)
+    inside, _, end = after.partition(_END)
+    before = before.replace("</style>", f"{(DOCS / 'static' / 'front.css').read_text(encoding='utf-8')}</style>", 1)
+    before = before.replace("img-src data: blob:", "img-src &#39;self&#39; file: data: blob:", 1)
+    words = "See a Transformer think: every attention head of every step, live in your browser."
+    about = f'<meta name="description" content="{words}">\n'
+    # The page has a heading in sight.
+    inside = inside.replace('<h1 data-part="title"></h1>', '<p data-part="title" hidden></p>', 1)
+    before = _with_preview(before, "Transformer Viz: see a Transformer think", address, about)
+    return before + head + _MAIN + inside + _END + "\n" + foot + end
+
+
+def _with_preview(before: str, title: str, address: str, more: str = "") -> str:
+    preview = (
+        f'<meta property="og:title" content="{title}">\n<meta property="og:image" content="{address}crossing-light.png">\n'
+    )
+    preview += '<meta name="twitter:card" content="summary_large_image">\n'
+    return before.replace("<title>", f"{more}{preview}<title>", 1)
+
+
+def _about() -> dict[str, str]:
+    """The addresses of the repository and of the site; nothing of what is nowhere yet."""
+    with (DOCS.parent / "pyproject.toml").open("rb") as file:
+        known = tomllib.load(file)["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    return {name: "" if "example.org" in known[name] else known[name] for name in ("repository", "site")}
 
 
 if __name__ == "__main__":

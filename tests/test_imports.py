@@ -3,7 +3,8 @@
 ground <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there two
 branches that do not know each other: analysis <- figures <- export (pictures: no torch, no model), and what runs models:
 analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution, inside_head <- training, surveys; training <-
-learn. export and tracing <- live, a page with a model in it. All end in commands, and in views <- app.py.
+learn. export and tracing <- live, a page with a model in it, and notebook, a cell with one. All end in commands, and in views
+<- app.py.
 """
 
 import ast
@@ -41,7 +42,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "training": ({"training"}, ("checks",)),
     "surveys": ({"surveys"}, ("checks",)),
     "learn": ({"learn"}, ("training",)),
-    "live": ({"live"}, ("export", "tracing")),
+    "live": ({"live", "notebook"}, ("export", "tracing")),
     "views": ({"views"}, ("export", "learn", "live")),
     "app": ({"app"}, ("views",)),
 }

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from transformer_viz.model.tap import ReplaceTap as ReplaceTap
     from transformer_viz.model.tap import Site as Site
     from transformer_viz.model.tap import Tap as Tap
+    from transformer_viz.notebook.shown import widget as widget
     from transformer_viz.readers.models import load_model as load_model
     from transformer_viz.readers.modules.wrapping import wrap as wrap
     from transformer_viz.surveys.columns import compare_surveys as compare_surveys
@@ -119,6 +120,7 @@ _HOMES = {
     "trace_module": "tracing.adapters",
     "trace_size": "tracing.decode",
     "show": "tracing.show",
+    "widget": "notebook.shown",
     "inspect_head": "inside_head.run",
     "Inside": "trace.inside",
     "Trace": "trace.trace",

@@ -51,3 +51,12 @@ def test_the_command_says_of_each_lesson_what_is_wrong(tmp_path: Path, capsys: p
     assert main(["lesson", "check", str(tmp_path / "nothing.md")]) == 1
     assert "there is no such file" in capsys.readouterr().out
     assert main(["lesson", "check", str(tmp_path)]) == 2, "a folder without lessons"
+
+
+def test_a_sheet_names_the_page_of_each_lesson_where_the_site_is_known(tmp_path: Path) -> None:
+    file = tmp_path / "class.html"
+    assert main(["lesson", "sheet", "-o", str(file), "--address", "https://here.example/viz/"]) == 0
+    text = file.read_text(encoding="utf-8")
+    assert 'href="https://here.example/viz/lesson-map.html"' in text and text.count("/viz/lesson-") == 16
+    assert "lesson-map" not in sheet_html(5)
+    assert main(["lesson", "sheet", "-o", str(file), "--force", "--address", "javascript:alert(1)/"]) == 2

@@ -24,7 +24,7 @@ def test_by_node(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["app.js", "page.js", "live.js", "worker.js", "figure.js", "survey.js", "player.js", "chart.js"]
+    "name", ["app.js", "page.js", "live.js", "widget.js", "worker.js", "figure.js", "survey.js", "player.js", "chart.js"]
 )
 def test_scripts_made_of_modules_can_be_read(tmp_path: Path, name: str) -> None:
     """Node finds what no pattern does: two things of one name, and what strict mode forbids."""

@@ -16,6 +16,7 @@ def run(
     output: Annotated[Path | None, "sheet: the page to write, a name that ends in .html", Option("-o")] = None,
     language: Annotated[str, "sheet: language of the questions"] = "en",
     seed: Annotated[int, "sheet: draw other questions", SEED] = 0,
+    address: Annotated[str | None, "sheet: where the site is, with a slash at its end, for a link to each lesson"] = None,
     force: Force = False,
 ) -> int:
     """Check lessons, or write a sheet of questions for a class.
@@ -23,7 +24,7 @@ def run(
     `lesson check FILE…` runs each step, its question and its claims, and prints what is wrong, one line each. `lesson sheet
     -o FILE.html` writes a page to print: eight questions for before the lessons, eight for after, and the answers.
     """
-    return _check(files or []) if what == "check" else _sheet(files or [], output, language, seed, force)
+    return _check(files or []) if what == "check" else _sheet(files or [], output, language, seed, address, force)
 
 
 def _check(names: list[str]) -> int:
@@ -44,14 +45,16 @@ def _check(names: list[str]) -> int:
     return int(n_bad > 0)
 
 
-def _sheet(names: list[str], output: Path | None, language: str, seed: int, force: bool) -> int:
+def _sheet(names: list[str], output: Path | None, language: str, seed: int, address: str | None, force: bool) -> int:
     from transformer_viz.atomic_files import check_target, write_text
 
     if names or output is None or output.suffix != ".html":
         raise OptionError("lesson sheet takes -o and a name that ends in .html, as in: lesson sheet -o class.html")
+    if address is not None and not (address.startswith(("https://", "http://")) and address.endswith("/")):
+        raise OptionError("--address begins with https:// and ends with a slash, as https://name.github.io/transformer-viz/")
     check_target(output, force=force)
     from transformer_viz.learn.sheet import sheet_html
 
-    write_text(sheet_html(seed, language), output)
+    write_text(sheet_html(seed, language, address), output)
     print_lines(f"{output}: 8 questions before, 8 after, and the key")
     return 0

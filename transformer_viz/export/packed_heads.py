@@ -77,8 +77,26 @@ def exact_part(
     with_answer: bool,
     mark: Callable[[Sentence], Sequence[tuple[str, str]]] = tuple,
 ) -> dict[str, str]:
+    """`exact_bytes` as base64, for JSON.
+
+    Raises:
+        OptionError: the run has no such kind, layer or head.
+    """
+    parts = exact_bytes(trace, kind, layer, head, with_answer=with_answer, mark=mark)
+    return {name: base64.b64encode(data).decode() for name, data in parts.items()}
+
+
+def exact_bytes(
+    trace: Trace,
+    kind: Kind,
+    layer: int,
+    head: Head,
+    *,
+    with_answer: bool,
+    mark: Callable[[Sentence], Sequence[tuple[str, str]]] = tuple,
+) -> dict[str, bytes]:
     """One head for a viewer whose run comes in parts: its `weights` as they are, float32, the first bytes of all numbers, then
-    the second ones and so on; its `sentences`; and its `reasons` where those differ from head to head. Deflated, as base64.
+    the second ones and so on; its `sentences`; and its `reasons` where those differ from head to head. Deflated.
 
     Raises:
         OptionError: the run has no such kind, layer or head.
@@ -90,7 +108,7 @@ def exact_part(
     parts = {"weights": _deflated(planes.tobytes(), zlib.Z_RLE, level=1), "sentences": _deflated(text.encode(), level=1)}
     if attention.reasons.ndim > 2:
         parts["reasons"] = _deflated(attention.head_reasons(layer, head).tobytes(), level=1)
-    return {name: base64.b64encode(data).decode() for name, data in parts.items()}
+    return parts
 
 
 def packed_weights(weights: np.ndarray) -> tuple[bytes, np.ndarray]:

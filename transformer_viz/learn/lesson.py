@@ -141,6 +141,10 @@ class Lesson:
     steps: tuple[Step, ...]
     file: Path
 
+    def page_name(self, language: str = "en") -> str:
+        """The file of its page on the site."""
+        return f"lesson-{self.name}.html" if language == "en" else f"lesson-{self.name}-{language}.html"
+
     def start_of(self, number: int) -> Link | None:
         """Where a step, from 0, begins: its own link, or that of the last step before it that has one."""
         return next((step.start for step in reversed(self.steps[: number + 1]) if step.start is not None), None)

@@ -12,7 +12,7 @@ from transformer_viz.addresses import parse_head
 from transformer_viz.errors import LessonError
 from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.learn.example_run import Example, load_model, measured
-from transformer_viz.learn.lesson import Ask
+from transformer_viz.learn.lesson import LESSONS, Ask, read_lessons
 from transformer_viz.learn.questions import CAUSE, Question, Spot, code, question
 from transformer_viz.learn.words import Words, words
 from transformer_viz.numbers_in_words import number_words
@@ -57,12 +57,14 @@ class Item:
         return ", ".join(chr(ord("a") + place) for place in sorted(self.question.right))
 
 
-def sheet_html(seed: int = 0, language: str = "en") -> str:
-    """The sheet as an HTML page, which depends on the seed and the language alone.
+def sheet_html(seed: int = 0, language: str = "en", lessons_at: str | None = None) -> str:
+    """The sheet as an HTML page, which depends on the seed, the language and this address alone.
 
     Args:
         seed: of the texts.
         language: of the words.
+        lessons_at: the address of the site, with a slash at its end, for a link to each lesson; nothing for the folder in
+            which the sheet lies itself; None for no links.
 
     Raises:
         LessonError: there are no questions in this language, or too few fair ones with this seed.
@@ -83,8 +85,15 @@ def sheet_html(seed: int = 0, language: str = "en") -> str:
     )
     models = say.list(sorted({model for _, model, _ in _KINDS}))
     return environment.get_template("sheet.html").render(
-        language=language, say=say, parts=list(items.items()), seed=seed, models=models
+        language=language, say=say, parts=list(items.items()), seed=seed, models=models, links=_links(language, lessons_at)
     )
+
+
+def _links(language: str, lessons_at: str | None) -> list[tuple[str, str]]:
+    """Title and address of each lesson."""
+    if lessons_at is None:
+        return []
+    return [(lesson.title, f"{lessons_at}{lesson.page_name(language)}") for lesson in read_lessons(LESSONS / language)[0]]
 
 
 def _answer(item: Item) -> tuple[tuple[str, ...], frozenset[int], float | None]:

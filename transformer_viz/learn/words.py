@@ -25,10 +25,14 @@ class Words:
 
     def __call__(self, name: str, **fields: object) -> str:
         """The words of a name such as `looks-most.why`, with these fields filled in."""
+        return self.template(name).format(**fields)
+
+    def template(self, name: str) -> str:
+        """The same with its fields in braces, for who fills them in later."""
         words: Any = self._tables
         for part in name.split("."):
             words = words[part]
-        return words.format(**fields)
+        return words
 
     def list(self, parts: list[str]) -> str:
         """Several, one after the other, as the language writes it."""

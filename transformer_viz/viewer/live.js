@@ -104,6 +104,9 @@ class LivePage extends Page {
     this.example = data;
     this.timers = {};
     this.edits = [];
+    // Of a lesson's card: how many steps may be seen, and whether the right tokens may.
+    this.most = "";
+    this.hides = false;
     this.asked = this.shown = 0;
     this.engine = new Engine(data.live.model);
     part("masks").querySelector(".masks").before(element("p", "aside", HOW_TO_MASK));
@@ -146,15 +149,18 @@ class LivePage extends Page {
       if (field.value && field.value !== "greedy") state[field.dataset.option] = field.value;
     }
     if (this.edits.length) state.edits = this.edits.join(",");
+    if (this.most) state.most = this.most;
+    if (this.hides) state.answer = "hidden";
     return state;
   }
 
   options() {
-    const { text, prefix, ban, edits, strategy, ...drawn } = this.state(), tokens = (words) => this.tokensOf(words);
+    const { text, prefix, ban, edits, strategy, most, answer, ...drawn } = this.state(), tokens = (words) => this.tokensOf(words);
     const numbers = Object.entries(drawn).map(([name, value]) => [name, Number(value)]);
     return {
       ...(strategy ? { strategy, ...Object.fromEntries(numbers) } : {}),
       ...(prefix ? { prefix: tokens(prefix) } : {}), ...(ban ? { ban: tokens(ban) } : {}), ...(edits ? { edits } : {}),
+      ...(most ? { max_length: Number(most) } : {}),
     };
   }
 
@@ -188,6 +194,7 @@ class LivePage extends Page {
     const { reading } = this.example.live.model, space = reading.between;
     const spelt = (tokens) => (reading.cut === "sentence" ? tokens.join(space).replace(/ (?=[,?])/g, "") : tokens.join(space));
     this.trace = Object.assign(trace, { spelt });
+    if (this.hides) trace.alignment = trace.alignment.map(() => null);
     this.tell("");
     this.shown += 1;
     const n = trace.output_tokens.length, last = n - (trace.finished === "end" ? 2 : 1);
@@ -271,6 +278,9 @@ class LivePage extends Page {
       if (field.tagName === "SELECT" && !field.value) field.value = "greedy";
     }
     if (words.has("edits")) this.edits = words.get("edits").split(",").filter(Boolean);
+    // What a card covers, the next one does not.
+    this.most = /^[1-9]\d{0,2}$/.test(words.get("most") ?? "") ? words.get("most") : "";
+    this.hides = words.get("answer") === "hidden";
   }
 
   goByAddress() {

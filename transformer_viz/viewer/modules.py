@@ -56,6 +56,11 @@ def one_script(*entries: Path) -> str:
     return "\n".join(found.values())
 
 
+def without_comments(code: str) -> str:
+    """A script as a page has it: without the comments that stand on lines of their own, and without empty lines."""
+    return _COMMENT.sub("", code)
+
+
 def _add(path: Path, found: dict[Path, str], importers: tuple[Path, ...]) -> None:
     if path in importers:
         circle = " → ".join(each.name for each in (*importers[importers.index(path) :], path))
@@ -73,7 +78,7 @@ def _add(path: Path, found: dict[Path, str], importers: tuple[Path, ...]) -> Non
             if name not in exported:
                 raise ModuleError(f"{path.name} imports {name}, which {module.name} does not export")
     # A page has no room for what is said to readers of this folder.
-    code = _COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", whole)))
+    code = without_comments(_EXPORT.sub("", _IMPORT.sub("", whole)))
     if other := _OTHER.search(code):
         raise ModuleError(f"{path.name} says `{other[0]}`; imports and exports are by name, as in modules.py")
     found[path] = code

@@ -18,12 +18,22 @@ export async function unpackedRun(run) {
 }
 
 /** What of a run in parts the app sends of a head (`packed_heads.exact_part`). */
-export async function exactPart({ weights, sentences, reasons }) {
-  const [numbers, said, codes] = await Promise.all([weights, sentences, reasons].map(inflated));
+export function exactPart({ weights, sentences, reasons }) {
+  return partFrom(...[weights, sentences, reasons].map((text) => text && bytesOf(text)));
+}
+
+/** The same, as bytes. */
+export async function partFrom(weights, sentences, reasons = null) {
+  const [numbers, said, codes] = await Promise.all([weights, sentences, reasons].map((bytes) => bytes && unpackedAs("deflate-raw", bytes)));
   return {
     weights: { values: float32Of(numbers) }, reasons: codes && { values: codes },
     sentences: JSON.parse(new TextDecoder().decode(said)),
   };
+}
+
+/** The bytes that Python's gzip has packed. */
+export function unzipped(bytes) {
+  return unpackedAs("gzip", bytes);
 }
 
 /** The first bytes of all numbers, then the second ones and so on. */
@@ -60,7 +70,10 @@ export function mapOf(bytes, rows, columns) {
 
 // Nothing of nothing.
 async function inflated(text) {
-  if (!text) return null;
-  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return text ? unpackedAs("deflate-raw", bytesOf(text)) : null;
+}
+
+async function unpackedAs(format, bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

@@ -13,7 +13,8 @@ const MOST_ON_STAGE = 32;
 const MOST_OF_LETTER = 2;
 
 export class Player {
-  constructor(root, signal = undefined) {
+  // `keysIn` is where keys are the player's own.
+  constructor(root, signal = undefined, keysIn = /** @type {Document | HTMLElement} */ (document)) {
     this.root = root;
     this.step = 0;
     this.run = null;
@@ -26,7 +27,7 @@ export class Player {
     this.button("last", () => this.stepTo(Infinity));
     this.part("speed").addEventListener("change", () => this.timers.play && this.play());
     this.part("slider").addEventListener("input", (event) => this.stepTo(Number(event.target.value)));
-    document.addEventListener("keydown", (event) => this.key(event), { signal });
+    keysIn.addEventListener("keydown", (event) => this.key(/** @type {KeyboardEvent} */ (event)), { signal });
   }
 
   // The first step that was not given.

@@ -128,7 +128,7 @@ export class Pointing {
   }
 
   pointOnChart(event) {
-    const host = event.target.closest?.(".chart");
+    const host = chartOf(event);
     if (host) this.point(this.placeOn(host, event));
     else if (!event.composedPath().includes(this.root)) this.point(null);
   }
@@ -159,7 +159,7 @@ export class Pointing {
   // ---- what is pinned
 
   clickOnChart(event) {
-    const host = event.target.closest?.(".chart");
+    const host = chartOf(event);
     if (!host || host !== this.focus?.host) return;
     // Out of one tap come up to three clicks, of the browser and of Plotly, one of them at no place: the first one counts, where
     // the finger was.
@@ -451,4 +451,9 @@ function secondWords(chart, query, key) {
 export function besideWords(beside, value) {
   const sign = beside.unit === "nats" && value > 0 ? "+" : "";
   return `, ${beside.word} ${Number.isNaN(value) ? "cannot be asked" : `${sign}${value.toFixed(2)} ${beside.unit}`.trim()}`;
+}
+
+// The page hears of an event in a notebook's cell, whose inside is its own, as one on the cell.
+function chartOf(event) {
+  return event.composedPath()[0].closest?.(".chart");
 }

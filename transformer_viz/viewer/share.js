@@ -12,13 +12,15 @@ export class Share {
    * @param {HTMLElement} root of the viewer
    * @param {() => import("./card.js").Card | null} cardOf
    * @param {((name: string) => void) | undefined} chosenWay where the page can make one file that runs
+   * @param {boolean} hasLink whether the address says what is shown
    */
-  constructor(root, cardOf, chosenWay) {
+  constructor(root, cardOf, chosenWay, hasLink = true) {
     this.root = root;
     this.cardOf = cardOf;
     this.button = /** @type {HTMLElement} */ (root.querySelector('[data-part="share"]'));
     this.button.addEventListener("click", () => this.open());
     this.chosenWay = chosenWay;
+    this.hasLink = hasLink;
     /** @type {HTMLDialogElement | null} */
     this.room = null;
   }
@@ -49,7 +51,7 @@ export class Share {
     this.size.append(new Option("wide, 1200 × 675", "wide"), new Option("square, 1080 × 1080", "square"));
     this.size.addEventListener("change", () => this.#draw());
     row.className = "share-ways";
-    button("Copy link", (made) => this.#copy(made), "The address of this view");
+    if (this.hasLink) button("Copy link", (made) => this.#copy(made), "The address of this view");
     button("PNG", () => this.#save("png"), "This picture");
     button("GIF", (made) => this.#move(made), "All steps, one after the other");
     if (this.chosenWay) {

@@ -66,9 +66,11 @@ export class Viewer {
    * @param {HTMLElement} root holds viewer.html
    * @param {{heard?: (state: State, why: string) => void, chosenWay?: (name: string) => void,
    *   drawn?: (host: HTMLElement) => void, came?: () => void, share?: () => number, others?: () => LinkedChart[], hasWindow?: boolean, canExport?: boolean,
+   *   hasLink?: boolean, keysIn?: HTMLElement,
    *   Curtain?: typeof import("./curtain.js").Curtain, showIdeas?: typeof import("./ideas.js").showIdeas}} [on]
    *   `came` is called when the numbers of a head have come; `share` says how much of the window's width it has; `others` are charts beside it in which one points too; `hasWindow` is false where its rows are level with others; `canExport`
-   *   whether there is a way to a page of one file; `Curtain` draws a lesson's question and `showIdeas` other texts,
+   *   whether there is a way to a page of one file; `hasLink` whether the address says what is shown; `keysIn` is where keys
+   *   are its own, by default the page; `Curtain` draws a lesson's question and `showIdeas` other texts,
    *   of who has these; `drawn` is called when Plotly has drawn the large map; `heard` at once at each press that changes the state; `why` is "step", "play", "kind", "layer", "head", "tile", "pin", "lines" or "measure".
    */
   constructor(root, on = {}) {
@@ -80,6 +82,7 @@ export class Viewer {
       chosenWay: (way) => on.chosenWay?.(way),
       chosenMeasure: (measure) => this.set({ measure }, "measure"),
       weights: () => this.#weights(),
+      keysIn: on.keysIn,
     });
     this.#player.pointing = new Pointing(this.#player, charts, (what) => this.#changed(what), signal);
     hear(Object.fromEntries(["kind", "layer", "head"].map((name) => [name, this.box(name)])), (name, value) => this.set({ [name]: value }, name));
@@ -97,7 +100,7 @@ export class Viewer {
         this.draw();
       },
     });
-    new Share(root, () => this.card, on.canExport ? (way) => on.chosenWay?.(way) : undefined);
+    new Share(root, () => this.card, on.canExport ? (way) => on.chosenWay?.(way) : undefined, on.hasLink);
     let waits;
     window.addEventListener("resize", () => {
       clearTimeout(waits);

@@ -12,7 +12,7 @@ let keyed = null;
 export class ViewersPlayer extends Player {
   // `root` is the viewer's. `on` hears of steps, ways and measures, and has the numbers of the large map.
   constructor(root, signal, on) {
-    super(root.querySelector(".player"), signal);
+    super(root.querySelector(".player"), signal, on.keysIn);
     this.on = on;
     this.weights = on.weights;
     this.measures = new Measures(this.root, on.chosenMeasure);

@@ -1,0 +1,141 @@
+// @ts-check
+// A lesson of the site: a card with its question, and beside it a live page, which is led to what the card speaks of.
+"use strict";
+
+const lesson = JSON.parse(document.getElementById("data").textContent);
+const part = (name) => document.querySelector(`[data-part="${name}"]`);
+const cards = lesson.cards, frame = part("frame");
+/** What was answered, by the number of the card; null where it was skipped. */
+const answers = new Map(), hinted = new Map();
+let now = 0, model = "";
+
+const fill = (words, fields = {}) => words.replace(/\{(\w+)\}/g, (_, name) => fields[name] ?? "");
+const say = (name, fields) => fill(lesson.words[name], fields);
+
+function made(tag, looks = {}, ...inside) {
+  const element = Object.assign(document.createElement(tag), looks);
+  element.append(...inside);
+  return element;
+}
+
+// What stands in backquotes is code; all else is text.
+function sentence(words) {
+  return words.split("`").map((piece, place) => (place % 2 ? made("code", { textContent: piece }) : piece));
+}
+
+const TAGS = { code: "code", strong: "strong", emphasis: "em" };
+const paragraph = (pieces) => made("p", {}, ...pieces.map(([style, text]) => (TAGS[style] ? made(TAGS[style], { textContent: text }) : text)));
+
+// ---- the card
+
+function show({ hasMoved = false } = {}) {
+  const card = cards[now], isOpen = !card.ask || answers.has(now);
+  part("counted").textContent = say("step", { n: now + 1, m: cards.length });
+  part("title").textContent = card.title;
+  part("text").replaceChildren(...card.text.map(paragraph));
+  part("needs").hidden = !card.needsApp;
+  part("needs").textContent = lesson.words.needs;
+  part("question").replaceChildren(...(card.ask ? [isOpen ? judged(card.ask) : form(card.ask)] : []));
+  part("hints").replaceChildren(...card.hints.slice(0, hinted.get(now) ?? 0).map((hint) => made("li", {}, ...sentence(hint))));
+  part("back").hidden = now === 0;
+  part("hint").hidden = isOpen && Boolean(card.ask) || (hinted.get(now) ?? 0) >= card.hints.length;
+  part("skip").hidden = isOpen;
+  part("next").hidden = !isOpen || now === cards.length - 1;
+  part("end").hidden = !isOpen || now < cards.length - 1;
+  lead(card, isOpen);
+  if (hasMoved) part("title").focus();
+}
+
+function form({ text, options, isSeveral, number }) {
+  const type = isSeveral ? "checkbox" : "radio", isNumber = number !== null;
+  const choice = (option, place) => made("label", {}, made("input", { type, name: "answer", value: String(place) }), " ", made("code", { textContent: option }));
+  const field = () => made("input", { type: "text", name: "answer", inputMode: "decimal", maxLength: 20, autocomplete: "off", ariaLabel: text.replaceAll("`", "") });
+  const asked = made("fieldset", {}, made("legend", {}, ...sentence(text)), ...(isNumber ? [field()] : options.map(choice)));
+  const told = made("p", { className: "told", role: "alert" });
+  asked.classList.toggle("many", options.length > 6 && options.every((option) => option.length < 14));
+  const whole = made("form", {}, asked, told, made("button", { className: "first", textContent: say("answer") }));
+  whole.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const given = isNumber ? typedNumber(whole.elements.namedItem("answer").value) : new FormData(whole).getAll("answer").map(Number);
+    if (given === null) told.textContent = say("no-number");
+    else if (isNumber || given.length) answer(given);
+  });
+  return whole;
+}
+
+// 0.24, 0,24 and 24 %.
+function typedNumber(words) {
+  const found = /^\s*([-−]?\d+(?:[.,]\d+)?)\s*(%?)\s*$/.exec(words);
+  return found ? Number(found[1].replace("−", "-").replace(",", ".")) / (found[2] ? 100 : 1) : null;
+}
+
+function isRight({ right, isSeveral, number, tolerance }, given) {
+  if (number !== null) return Math.abs(given - number) <= tolerance + 1e-6;
+  return isSeveral ? given.length === right.length && given.every((one) => right.includes(one)) : given.length === 1 && right.includes(given[0]);
+}
+
+// Whether it was right, what was said, what the model does, and why.
+function judged(ask) {
+  const given = answers.get(now), { options, it, because } = ask, blank = lesson.blank;
+  const said = () => (Array.isArray(given) ? given.map((one) => `\`${options[one].replace(/[.。]$/, "")}\``).join(lesson.comma) : `\`${given}\``);
+  const how = given === null ? "skipped" : isRight(ask, given) ? "right" : "wrong";
+  const words = [...(given === null ? [] : [say("said", { said: said() })]), say("it", { it })].join(blank);
+  const first = made("p", {}, made("strong", { textContent: say(how) }), blank || " ", ...sentence(words));
+  return made("div", { className: `judged ${how}` }, made("p", { className: "asked" }, ...sentence(ask.text)), first, made("p", {}, ...sentence(because)));
+}
+
+function answer(given) {
+  answers.set(now, given);
+  show();
+  const told = part("question").querySelector(".judged");
+  // Read aloud once it stands there, and the next key goes on.
+  part("said").textContent = told.textContent;
+  (now < cards.length - 1 ? part("next") : part("end").querySelector("a")).focus();
+}
+
+// ---- the live page beside it
+
+function lead({ place, ask }, isOpen) {
+  const covered = !isOpen && place?.covered;
+  part("stage").hidden = !place;
+  document.body.classList.toggle("alone", !place);
+  part("cover").hidden = !covered;
+  part("cover").textContent = covered ? say(place.covered, { row: ask.row }) : "";
+  frame.hidden = Boolean(covered);
+  if (!place) return;
+  const to = `${place.model}.html#${!isOpen && place.before ? place.before : place.open}`;
+  // What is covered is not computed either.
+  if (covered) return;
+  if (place.model === model) frame.contentWindow.location.replace(new URL(to, location.href));
+  else frame.src = to;
+  model = place.model;
+}
+
+// ---- where one is
+
+function go(number) {
+  location.hash = String(number + 1);
+}
+
+function open() {
+  const number = Number(/^#(\d{1,2})$/.exec(location.hash)?.[1] ?? 1);
+  const before = now;
+  now = Math.min(cards.length, Math.max(1, number)) - 1;
+  part("said").textContent = "";
+  show({ hasMoved: before !== now });
+}
+
+part("back").addEventListener("click", () => go(now - 1));
+part("next").addEventListener("click", () => go(now + 1));
+part("skip").addEventListener("click", () => answer(null));
+part("hint").addEventListener("click", () => {
+  hinted.set(now, (hinted.get(now) ?? 0) + 1);
+  show();
+  part("said").textContent = cards[now].hints[hinted.get(now) - 1].replaceAll("`", "");
+});
+window.addEventListener("hashchange", open);
+for (const name of ["back", "next", "skip", "hint"]) part(name).textContent = say(name);
+const links = [...lesson.following.map(({ title, page }) => [say("follows", { title }), page]), [say("end"), lesson.list]];
+part("end").replaceChildren(made("p", { textContent: say("can", { can: lesson.can }) }),
+  ...links.map(([textContent, href]) => made("a", { textContent, href })));
+open();

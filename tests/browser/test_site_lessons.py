@@ -1,0 +1,93 @@
+"""The site's lessons, opened from its folder without a server: a card beside a live page that shows what it speaks of."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from docs import lesson_pages, static_site
+from tests.browser.accessible import faults
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("site")
+    static_site.main(made)
+    return made
+
+
+@pytest.fixture
+def page(browser: Browser) -> Page:
+    return browser.new_context(offline=True, viewport={"width": 1280, "height": 900}, reduced_motion="reduce").new_page()
+
+
+def _focused(page: Page) -> str:
+    return page.evaluate("document.activeElement.name || document.activeElement.dataset.part || document.activeElement.tagName")
+
+
+def _tab_to(page: Page, *names: str) -> None:
+    for _ in range(20):
+        if _focused(page) in names:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {names}")
+
+
+@pytest.mark.parametrize("language", lesson_pages.LANGUAGES)
+def test_the_first_lesson_is_gone_through_by_keyboard(page: Page, folder: Path, language: str) -> None:
+    lesson = lesson_pages.lessons(language)[0]
+    cards = lesson_pages.lesson_data(lesson, language)["cards"]
+    page.goto((folder / lesson.page_name(language)).as_uri())
+    live = page.frame_locator("[data-part=frame]")
+    for number, card in enumerate(cards):
+        expect(page.get_by_role("heading", level=1)).to_have_text(card["title"])
+        if asked := card.get("ask"):
+            if "most" in card["place"].get("before", ""):
+                expect(live.locator("[data-part=output] .token")).to_have_count(asked["row"] - 1)
+            _tab_to(page, "answer")
+            if asked["number"] is None:
+                page.keyboard.press("Space")
+                for _ in range(asked["right"][0]):
+                    page.keyboard.press("ArrowDown")
+            else:
+                page.keyboard.type(f"{asked['number']:.2f}".replace(".", ","))
+            page.keyboard.press("Enter")
+            expect(page.locator(".judged.right")).to_contain_text(asked["because"].replace("`", ""))
+            expect(live.locator("[data-part=sentence]")).to_contain_text(f"Step {asked['row']} of")
+        if number < len(cards) - 1:
+            _tab_to(page, "next")
+            page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name=lesson_pages.lessons(language)[1].title)).to_be_visible()
+    page.context.close()
+
+
+def test_a_wrong_answer_and_a_skipped_one_are_told_what_the_model_does(page: Page, folder: Path) -> None:
+    page.goto((folder / "lesson-map.html").as_uri() + "#3")
+    page.get_by_role("button", name="Hint").click()
+    expect(page.locator("[data-part=hints] li")).to_have_count(1)
+    page.get_by_label("7·s", exact=True).check()
+    page.get_by_role("button", name="Answer").click()
+    expect(page.locator(".judged.wrong")).to_contain_text("You: 7·s. It: 10·h 91 %.")
+    page.goto((folder / "lesson-map.html").as_uri() + "#4")
+    page.get_by_label("Row 5 gives").fill("much")
+    page.get_by_role("button", name="Answer").click()
+    expect(page.get_by_role("alert")).to_contain_text("no number")
+    page.get_by_role("button", name="Skip").click()
+    expect(page.locator(".judged.skipped")).to_contain_text("It: 0.24.")
+    page.context.close()
+
+
+def test_where_a_card_needs_the_program_it_says_so(page: Page, folder: Path) -> None:
+    page.goto((folder / "lesson-training.html").as_uri())
+    expect(page.locator("[data-part=needs]")).to_be_visible()
+    expect(page.locator("[data-part=stage]")).to_be_hidden()
+    page.context.close()
+
+
+def test_pages_keep_nobody_out(page: Page, folder: Path) -> None:
+    for name in ("index", "lessons", "lesson-map", "lesson-training", "attention", "attention-zh"):
+        page.goto((folder / f"{name}.html").as_uri())
+        assert not list(faults(page)), name
+    page.context.close()
