@@ -44,6 +44,8 @@ EXAMPLES = {
     "docs/port-masks.md": 4,
     "docs/survey.md": 5,
     "docs/tutorial.md": 3,
+    "docs/readme.zh.md": 0,
+    "docs/tutorial.zh.md": 3,
 }
 """Pages with Python, and how many of their lines have their value as comment."""
 PRINTED = {"docs/arrays.md": ["Different: "], "docs/masks.md": ["Leaking"]}
