@@ -24,12 +24,11 @@ STANDS = """() => {
     text: document.querySelector('.st-key-text [data-testid=stBidiComponentIsolated]')?.shadowRoot
       .querySelector('input, textarea')?.value,
     picture: [...document.querySelectorAll(
-      ':is(.viewer, .heads) :is([data-box] [aria-pressed=true], select, .said-of-pin, .token.now)')]
+      ':is(.viewer, .heads, .learned, .one-head) :is([data-box] [aria-pressed=true], select, .said-of-pin, .token.now)')]
       .map((one) => one.value || one.textContent),
     typed: ['text', 'b_text', 'sources', 'targets', 'edits', 'train_name', 'beam'].map(value),
     chosen: ['checkpoint', 'b_checkpoint', 'layer', 'head', 'train_task', 'survey'].map(value),
     tabs: chosen('[role=tab][aria-selected=true]'),
-    kind: chosen('.st-key-kind [aria-checked=true]'),
   };
 }"""
 

@@ -34,7 +34,7 @@ def test_a_link_opens_what_it_names(start, shipped, address):
     assert "Not possible here" not in "".join(box.value for box in at.warning) and not at.error
     set_to = at.session_state
     for name in ("text", "sources", "moment", "edits", "step", "checkpoint"):
-        assert name not in link.values or set_to[name] == link.values[name]
+        assert name not in link.values or str(set_to[name]) == link.values[name]
     if link.kind is not None and (layer := link.number("layer")):
         assert (set_to["kind"], set_to["layer"], set_to["head"]) == (link.kind, layer - 1, link.head)
 

@@ -302,11 +302,10 @@ def test_a_link_and_a_text_that_the_model_cannot_read_come_before_the_text_of_th
 
 
 def test_a_row_has_the_words_of_what_is_shown(start, folder):
-    """A browser goes by the words of an option: where it has others now, it is told so."""
+    """The rows of each kind have their own words, in the box and in the link."""
     at = start("masks", sources="hello\nab", masks_tab="Scores to weights", kind="cross-attention")
-    at.session_state["row"] = 1
-    before = at.run().selectbox(key="row").proto
-    at.session_state["kind"] = "encoder"
-    after = at.run().selectbox(key="row").proto
-    assert (before.raw_value, after.raw_value) == (before.options[1], after.options[1]) and before.raw_value != after.raw_value
-    assert after.set_value
+    viewer.press(at, row=1)
+    before = link_of(at)["row"]
+    viewer.press(at, kind="encoder")
+    rows = {kind: about["rows"] for kind, about in viewer.content(at)["kinds"].items()}
+    assert (before, link_of(at)["row"]) == (rows["cross"][1], rows["encoder"][1]) and before != link_of(at)["row"]

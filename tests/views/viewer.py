@@ -113,6 +113,9 @@ def small_maps(at: AppTest) -> list[np.ndarray]:
 def templates(at: AppTest) -> list[dict[str, Any]]:
     """The figures of all kinds, into which the browser fills the numbers."""
     kinds = content(at)["kinds"].values()
+    if "moment" in viewer(at)["start"]:
+        of_moments = [one["mosaic"] for kind in kinds for one in kind["measures"].values()]
+        return [*(kind["picture"] for kind in kinds), *of_moments]
     found = [figure for kind in kinds for figure in (kind["picture"]["wide"], kind["picture"]["narrow"], kind["mosaic"])]
     if viewer(at)["beside"]:
         difference = compared(at)

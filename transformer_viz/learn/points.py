@@ -27,7 +27,7 @@ POINTS: dict[str, Point] = {
     "settings": Point(("explore", "masks"), ".st-key-bar"),
     "player": Point(("explore", "train"), f"{_VIEWER} .player"),
     "map": Point(("explore", "train"), f"{_VIEWER} [data-part=maps]"),
-    "kind": Point(("explore", "compare", "train", "survey"), f"{_VIEWER} [data-box=kind], .st-key-kind"),
+    "kind": Point(("explore", "compare", "train", "survey"), f"{_VIEWER} [data-box=kind]"),
     "small maps": Point(_EXPLORE, f"{_VIEWER} [data-part=mosaics]"),
     "cross-attention maps": Point(_EXPLORE, f"{_SMALL}cross]"),
     "decoder maps": Point(_EXPLORE, f"{_SMALL}decoder]"),

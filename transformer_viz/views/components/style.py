@@ -108,11 +108,6 @@ LARGE
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) p {
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   }
-  /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */
-  .st-key-kind [role="radiogroup"] { width: 100%; }
-  .st-key-kind button {
-    flex: 1 1 0; min-width: 0; height: auto; padding: 0.2rem 0.3rem; white-space: normal; line-height: 1.2;
-  }
 }
 </style>
 """

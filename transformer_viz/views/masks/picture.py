@@ -24,7 +24,7 @@ from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import display_options, focus, levels
 
 PAGE = "masks"
-_ON_SCREEN, _HIGHEST = 390, 560
+_ON_SCREEN, _HIGHEST = 380, 560
 """Pixels of a mask: what a window of 900 has left below the controls, and what more rows may take to stay legible."""
 
 
