@@ -15,6 +15,7 @@ _CROSSING = (
     "?checkpoint=german&text=ich weiß, dass die alte Frau gestern das Buch gelesen hat"
     "&layer=2&head=4&aligner=2.4&lines=all&step=10"
 )
+_CAUSE = "?checkpoint=german&text=den Hund sieht der König&kind=cross&layer=2&head=3&step=5&measure=cause"
 # name, query, width, height, colour scheme, whole page
 SHOTS = (
     ("explore-light", "?text=reversethis&step=7", 1440, 900, "light", False),
@@ -32,6 +33,9 @@ SHOTS = (
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
     ("crossing-light", _CROSSING, 1440, 900, "light", False),
     ("crossing-dark", _CROSSING, 1440, 900, "dark", False),
+    ("causes-light", _CAUSE, 1440, 900, "light", False),
+    ("heads-light", "?text=reversethis&kind=cross&layer=1&head=1&step=11&explore_tab=Heads", 1440, 1500, "light", False),
+    ("lesson-light", "?lesson=map.3", 1440, 900, "light", False),
 )
 
 MOVING, TEXT = "step-by-step.webp", "reversethis"
