@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
@@ -15,6 +16,7 @@ _CROSSING = (
     "?checkpoint=german&text=ich weiß, dass die alte Frau gestern das Buch gelesen hat"
     "&layer=2&head=4&aligner=2.4&lines=all&step=10"
 )
+_CAUSE = "?checkpoint=german&text=den Hund sieht der König&kind=cross&layer=2&head=3&step=5&measure=cause"
 # name, query, width, height, colour scheme, whole page
 SHOTS = (
     ("explore-light", "?text=reversethis&step=7", 1440, 900, "light", False),
@@ -32,8 +34,12 @@ SHOTS = (
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
     ("crossing-light", _CROSSING, 1440, 900, "light", False),
     ("crossing-dark", _CROSSING, 1440, 900, "dark", False),
+    ("causes-light", _CAUSE, 1440, 900, "light", False),
+    ("heads-light", "?text=reversethis&kind=cross&layer=1&head=1&step=11&explore_tab=Heads", 1440, 1500, "light", False),
+    ("lesson-light", "?lesson=map.3", 1440, 900, "light", False),
 )
 
+_PATIENCE_MS = 120_000
 MOVING, TEXT = "step-by-step.webp", "reversethis"
 _STEP_MS, _LAST_MS = 900, 2500
 """How long a step of the moving picture stands, and the last one."""
@@ -45,8 +51,8 @@ _DRAWN = """() => {
 """Whether the page has been made, and each chart that is to be seen drawn."""
 
 
-def main(folder: Path) -> None:
-    """Writes one PNG per shot into `folder`."""
+def main(folder: Path, names: Sequence[str] = ()) -> None:
+    """Writes one PNG per shot into `folder`, and the moving picture; with names, those alone."""
     folder.mkdir(parents=True, exist_ok=True)
     chromium = served.chromium()
     if chromium is None:
@@ -54,10 +60,13 @@ def main(folder: Path) -> None:
     with served.server() as app, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
         for name, query, width, height, scheme, is_whole in SHOTS:
+            if names and name not in names:
+                continue
             _shoot(browser, f"{app.url}/{query}", folder / f"{name}.png", width, height, scheme, is_whole)
-            print(folder / f"{name}.png")
-        _film(browser, f"{app.url}/?text={TEXT}&step=1", folder / MOVING)
-        print(folder / MOVING)
+            print(folder / f"{name}.png", flush=True)
+        if not names or MOVING in names:
+            _film(browser, f"{app.url}/?text={TEXT}&step=1", folder / MOVING)
+            print(folder / MOVING)
         browser.close()
 
 
@@ -65,7 +74,7 @@ def _film(browser: Browser, url: str, path: Path) -> None:
     """The player stepping through one word, as an animated WebP."""
     page = browser.new_page(viewport={"width": 1200, "height": 760}, color_scheme="light", bypass_csp=True)
     page.goto(url)
-    page.wait_for_function(_DRAWN)
+    page.wait_for_function(_DRAWN, timeout=_PATIENCE_MS)
     page.wait_for_timeout(1200)
     frames = [_frame(page)]
     for _ in TEXT:
@@ -86,7 +95,7 @@ def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, sche
         viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light", bypass_csp=True
     )
     page.goto(url)
-    page.wait_for_function(_DRAWN)
+    page.wait_for_function(_DRAWN, timeout=_PATIENCE_MS)
     page.wait_for_timeout(1200)
     if is_whole:
         page.get_by_role("tab", name="Masks").click()
@@ -100,4 +109,4 @@ def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, sche
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "images")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "images", sys.argv[2:])

@@ -20,12 +20,18 @@ _OUTSIDE = re.compile(r"\]\(\.\./([^)\s]+)\)")
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the page of Python's functions: what `transformer_viz` exports, from the docstrings."""
-    homes = {name: getattr(tv, name).__module__ for name in tv.__all__ if hasattr(getattr(tv, name), "__module__")}
+    homes = {name: _home(name) for name in tv.__all__ if hasattr(getattr(tv, name), "__module__")}
     entries = "\n\n".join(f"::: {module}.{name}" for name, module in sorted(homes.items()))
     text = f"# Python\n\n`import transformer_viz as tv`; every name below is `tv.NAME`.\n\n{entries}\n"
     # Not imported above, since lint and tests do without MkDocs.
     files.append(import_module("mkdocs.structure.files").File.generated(config, "python.md", content=text))
     return files
+
+
+def _home(name: str) -> str:
+    """The module in which a public name is defined; of a name for several types that is not its own word."""
+    module = getattr(tv, name).__module__
+    return module if module.startswith("transformer_viz.") else f"transformer_viz.{tv._HOMES[name]}"
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:

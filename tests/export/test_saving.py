@@ -1,6 +1,7 @@
 """Files: tables hold every weight, pictures are pictures, and a file is whole or not there."""
 
 import html as markup
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,17 @@ def test_a_picture_is_drawn_by_the_systems_browser(trace: Trace, format: str) ->
         assert data[16:24] == (400).to_bytes(4) + (300).to_bytes(4)
 
 
+@needs("chromium", "fonts-dejavu-core", "kaleido")
+def test_a_picture_for_a_paper_is_as_wide_as_its_column_with_letters_of_8_points(trace: Trace) -> None:
+    words = tv.export.picture(trace, "svg", what="attention", head="cross.2.1", paper=240).decode()
+    width, height, pixels = re.findall(r'width="([\d.]+)" height="([\d.]+)"[^>]*viewBox="0 0 (\d+)', words)[0]
+    # A pixel of a document is 1/96 inch, a point 1/72.
+    assert (0.75 * float(width), 0.75 * float(height)) == pytest.approx((240, 180), abs=0.5)
+    letters = {float(size) for size in re.findall(r"font-size: ([\d.]+)px", words)}
+    assert 13.0 in letters and 13 * 240 / float(pixels) == pytest.approx(8, abs=0.1)
+    assert trace.source not in markup.unescape(words)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -41,6 +53,10 @@ def test_a_picture_is_drawn_by_the_systems_browser(trace: Trace, format: str) ->
         ({"what": "everything"}, "player, attention, mosaic, masks, search"),
         ({"what": "search"}, "no beam search"),
         ({"theme": "blue"}, "light, dark"),
+        ({"paper": 240, "format": "png"}, "width in pixels"),
+        ({"paper": 240, "format": "svg"}, "takes 400 points"),
+        ({"paper": 20, "format": "pdf", "what": "attention"}, "72 to 1,500"),
+        ({"paper": 240, "format": "pdf", "width": 300}, "cannot be used together"),
     ],
 )
 def test_impossible_pictures_are_refused_before_any_browser(trace: Trace, options: dict[str, Any], words: str) -> None:

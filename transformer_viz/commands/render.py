@@ -12,7 +12,7 @@ from transformer_viz.schema import Range
 
 _ENDINGS = ("html", "png", "svg", "pdf", "gif", "csv", "parquet")
 _TABLES = ("csv", "parquet")
-_NUMBER, _SIZE = Range(1, 100_000), Range(50, 8000)
+_NUMBER, _SIZE, _POINTS = Range(1, 100_000), Range(50, 8000), Range(72, 1500)
 _SECONDS = Range(0.05, 60)
 
 
@@ -39,6 +39,11 @@ def run(
     height: Annotated[int | None, "for a picture: height in pixels (as needed)", _SIZE] = None,
     shape: Annotated[Literal["wide", "square"] | None, "for a GIF: 16 to 9, or as high as wide (wide)"] = None,
     seconds: Annotated[float | None, "for a GIF: seconds of a step (about 6 for all)", _SECONDS] = None,
+    paper: Annotated[
+        float | None,
+        "for an SVG or PDF in a paper: its width in points, as 240 for a column, with letters of 8 points",
+        _POINTS,
+    ] = None,
     scale: Annotated[float | None, "for a PNG: N times as many pixels (2)", Range(0, above=True)] = None,
     plotlyjs: Annotated[
         str | None,
@@ -67,6 +72,7 @@ def run(
     drawn = {"what": what, **place, "theme": theme, "large": large, **looks}
     size = {"width": width, "height": height, "scale": scale}
     moving = {"shape": shape, "seconds": seconds}
+    on_paper = {"paper": paper}
     # What does not fit is told, and not passed over.
     unfitting = (
         (inside, "--inside", {"what": what, **place, **looks, "words": words, "without_plotlyjs": without_plotlyjs},
@@ -74,6 +80,8 @@ def run(
         (ending in _TABLES, f".{ending}", drawn, "a table holds every weight; it is of pictures and pages"),
         (ending not in ("png", "svg", "pdf", "gif"), f".{ending}", size, "it is of .png, .svg, .pdf and .gif"),
         (ending != "gif", f".{ending}", moving, "it is of .gif"),
+        (ending not in ("svg", "pdf"), f".{ending}", on_paper, "it is of .svg and .pdf"),
+        (bool(paper), "--paper", {"width": width, "scale": scale}, "both say how wide it is"),
         (ending == "gif", ".gif", {"what": what, "step": step, "large": large, "colours": colours, "aligner": aligner,
          "height": height, "scale": scale}, "a moving picture is of all steps of one head, and says no grades"),
         (ending != "html", f".{ending}", {"without_plotlyjs": without_plotlyjs, "inside": inside}, "it is of .html"),
@@ -109,7 +117,7 @@ def run(
         n_steps = max(1, trace.n_steps)
         if step is not None and step > n_steps:
             raise OptionError(f"--step {step} is not possible; this run has 1 to {n_steps}")
-        options = {"head": head, "step": None if step is None else step - 1, **size, "aligner": aligner}
+        options = {"head": head, "step": None if step is None else step - 1, **size, **on_paper, "aligner": aligner}
         options = {name: value for name, value in options.items() if value is not None}
         options |= {"theme": theme or "auto", "large": large, "with_answer": not hide_answer, "colours": colours or "fixed"}
     if ending == "html":

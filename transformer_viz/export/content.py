@@ -55,6 +55,7 @@ class FileOptions(ShownOptions, total=False):
     width: int
     height: int | None
     scale: float
+    paper: float | None
 
 
 DEFAULTS: dict[str, Any] = {

@@ -39,6 +39,14 @@ _HEIGHT = 480
 _LONGEST = 40
 _TITLE = 32
 """Pixels above a picture for its caption."""
+_ON_PAPER = ("svg", "pdf")
+_LEAST_OF_PLAYER = 400
+"""Points that a map takes with its candidates beside it."""
+_POINTS, _POINTS_OF_PIXEL, _SHRUNK = (72, 1500), 0.75, 0.82
+"""How wide a picture on paper may be; a pixel in points; and what letters of 13 pixels are shrunk by, to be 8 points high."""
+_FLAT = {"mosaic": 0.5}
+_HIGH = 0.75
+"""How high a picture on paper is, as a part of its width."""
 
 
 @with_keywords(FileOptions, DEFAULTS)
@@ -52,7 +60,8 @@ def save(
         path: where to; the folder must be there.
         what: which picture, for html, png, svg and pdf; `player` as html is the whole run.
         force: replace a file that is there.
-        options: as in `html`, and of a picture `width`, `height` and `scale` as in `picture`; a table has all of the run.
+        options: as in `html`, and of a picture `width`, `height`, `scale` and `paper` as in `picture`; a table has all of
+            the run.
 
     Raises:
         OptionError: another ending, or an option with an impossible value.
@@ -79,7 +88,7 @@ def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unp
         if other:
             raise OptionError(f"{other[0]} is not of a moving picture, which is of one head and all steps")
         return gif(trace, **given)
-    size = {name: given.pop(name) for name in ("width", "height", "scale") if name in given}
+    size = {name: given.pop(name) for name in ("width", "height", "scale", "paper") if name in given}
     if format == "html" and what == "player":
         return html(trace, **given).encode()
     if given.pop("aligner", None) is not None:
@@ -111,6 +120,7 @@ def picture(
     height: int | None = None,
     scale: float = SCALE,
     what: str = "player",
+    paper: float | None = None,
     **options: Unpack[ShownOptions],
 ) -> bytes:
     """Makes a picture, as the bytes of its file. A Chrome or Chromium of the system draws it, in about three seconds.
@@ -123,6 +133,8 @@ def picture(
         scale: pixels of a PNG for each of those.
         what: of a Trace: `player` is one step's map with its candidates, `attention` a whole map, `mosaic` all heads of a kind,
             `masks` every mask by its reasons, `search` the tree of a beam search.
+        paper: of an SVG or PDF for a paper, its width in points (1/72 inch), as LaTeX says it of a column by
+            `\\the\\columnwidth`; letters are then 8 points high, no caption is in it, and `height` is in points too.
         options: of a Trace, as in `html`; the theme `auto` is `light`.
 
     Raises:
@@ -130,7 +142,11 @@ def picture(
         ExportError: kaleido or a browser is missing; the message says what to install.
     """
     figure = shown
-    if isinstance(shown, Trace):
+    if paper is not None:
+        width, height, scale = _on_paper(format, paper, height, width, what)
+    if isinstance(shown, Trace) and paper is not None:
+        figure = figure_of(shown, what, **options)
+    elif isinstance(shown, Trace):
         figure = figure_of(shown, what, **options)
         now = view(shown, options.get("head"), options.get("step"))
         # A caption that says of which run. Other figures than the player have a title of their own, which says the head.
@@ -145,6 +161,29 @@ def picture(
             height=(figure.layout.height or _HEIGHT) + _TITLE,
         )
     return files.picture_of(figure, format, width, height or int(figure.layout.height or _HEIGHT), scale)
+
+
+def _on_paper(format: str, paper: float, height: int | None, width: int, what: str) -> tuple[int, int, float]:
+    """Width, height and scale of a picture that is so wide on paper.
+
+    Raises:
+        OptionError: another format, another width beside this one, or an impossible one.
+    """
+    if format not in _ON_PAPER:
+        raise OptionError(f"paper={paper:g} is of {join_names(_ON_PAPER)}; a {format.upper()} has a width in pixels")
+    if width != WIDTH:
+        raise OptionError("width and paper cannot be used together: both say how wide it is")
+    least, most = _POINTS
+    if not least <= paper <= most:
+        raise OptionError(f"paper={paper:g} is not possible; a width on paper is {least} to {most:,} points")
+    if what == "player" and paper < _LEAST_OF_PLAYER:
+        raise OptionError(
+            f"paper={paper:g} is too narrow for a step with its candidates, which takes {_LEAST_OF_PLAYER} points; "
+            "what='attention' is the map alone"
+        )
+    pixels = paper / _POINTS_OF_PIXEL / _SHRUNK
+    high = pixels * _FLAT.get(what, _HIGH) if height is None else height / _POINTS_OF_PIXEL / _SHRUNK
+    return round(pixels), round(high), _SHRUNK
 
 
 def table(trace: Trace, format: str = "csv") -> bytes:

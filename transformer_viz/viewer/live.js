@@ -115,6 +115,8 @@ class LivePage extends Page {
     part("examples").replaceChildren(...examples.map(([value, text]) => new Option(text, value)));
     part("text").value = data.live.source;
     this.readState();
+    // The page's own example would tell what the card covers.
+    document.querySelector("main").classList.toggle("waits", Boolean(this.most) || this.hides);
     if (JSON.stringify(this.state()) === JSON.stringify({ text: data.live.source })) this.showChanges();
     else this.ask(this.stepOfAddress());
   }
@@ -199,6 +201,7 @@ class LivePage extends Page {
     this.shown += 1;
     const n = trace.output_tokens.length, last = n - (trace.finished === "end" ? 2 : 1);
     this.take({ ...shownRun(this.example, this.trace), run: `live ${this.shown}` }, { step: step ?? last });
+    document.querySelector("main").classList.remove("waits");
     this.showChanges();
     // The step is another one than when it was asked for.
     this.settle();
