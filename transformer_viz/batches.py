@@ -227,7 +227,7 @@ def run_batch(
 
     with devices.running(model):
         ran = run(reader, batch, tap=seen, on_step=on_step, max_length=max(limits), limits=limits, cached=cached)
-        written = [ran.batch.ids("written", i)[n:] for i, n in enumerate(batch.n_given)]
+        written = [ran.batch.output(i) for i in range(len(texts))]
         if rows_of_p:
             p = torch.stack(rows_of_p, 1).cpu().numpy()
             probabilities = [row[: len(own)] for row, own in zip(p, written, strict=True)]
