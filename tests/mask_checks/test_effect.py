@@ -133,7 +133,7 @@ def test_of_an_encoder_alone_it_is_what_it_fills():
 def test_prompts_of_a_large_vocabulary_are_read_a_few_at_a_time(monkeypatch):
     """Logits at every place of 25 prompts of 512 tokens would be 2.5 GB of a vocabulary of 49,152."""
     model = families.family("gpt2")
-    monkeypatch.setattr("transformer_viz.batches.MOST_LOGITS", families.SIZE * 7)
+    monkeypatch.setattr("transformer_viz.decoding.memory.KEPT", families.SIZE * 7)
     texts = [" ".join(["w1"] * n) for n in (3, 3, 3, 7, 7)]
     together = texts_from_person(model, texts, LENGTH)
     assert [[text.index for text in batch] for batch in together.batches] == [[0, 1], [2], [3], [4]]
