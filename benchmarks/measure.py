@@ -109,6 +109,7 @@ def in_turns(
     works: Mapping[str, Callable[[], object]],
     *,
     budget: float,
+    least: int = LEAST_RUNS,
     most: int = 15,
 ) -> dict[str, list[float]]:
     """Seconds of every work, taken in turns, so that another program on the machine disturbs all alike.
@@ -118,7 +119,8 @@ def in_turns(
 
     Args:
         works: what to do, by name.
-        budget: seconds within which a further round is begun; at least three are made.
+        budget: seconds within which a further round is begun.
+        least: rounds that are made whatever they take.
         most: the most rounds.
     """
 
@@ -138,7 +140,7 @@ def in_turns(
     taken: dict[str, list[float]] = {name: [] for name in works}
     names = list(works)
     for done in range(most):
-        if done >= LEAST_RUNS and time.monotonic() >= end:
+        if done >= least and time.monotonic() >= end:
             break
         for name in names if done % 2 == 0 else names[::-1]:
             taken[name].append(seconds(works[name]))

@@ -15,10 +15,10 @@ import torch
 
 import transformer_viz as tv
 from benchmarks import decoding, marian, served
-from benchmarks.measure import Line, Number, Report, Skipped
+from benchmarks.measure import Line, Number, Report, Skipped, Target
 
 TITLE = "peak memory of a traced run"
-TARGETS = {}
+TARGETS = {"hf": Target("peak memory of a traced run above its model: times Hugging Face's, the worst case", "at most", 1, "×")}
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -31,6 +31,7 @@ def measure(report: Report) -> None:
         for n, ours, other in zip(decoding.LENGTHS, mine, theirs, strict=True):
             numbers = Number("ours, traced", ours / 2**20), Number("Hugging Face, traced", other / 2**20)
             report.add(Line(f"{size} layers, {n} tokens: peak memory above the model", *numbers, "MB", 1))
+            report.worst("hf", ours / max(1, other), "at most")
 
 
 def _in_process(way: str, size: str) -> list[int]:

@@ -212,10 +212,10 @@ def run_batch(
     """
     reader, rows = model.model, [text.ids for text in texts]
     width = max(width, *map(len, rows))
-    batch = TokenBatch.of(reader, rows, width=width, device=model.device)
+    batch, limits = TokenBatch.of(reader, rows, width=width, device=model.device), [text.limit for text in texts]
     names: list[TapName] = [name for name in ("weights", "mask") if name in record]
     recorded = (reader.sizes.kinds if kinds is None else kinds) if names else ()
-    recorder = Recorder(names, recorded)
+    recorder = Recorder(names, recorded, reader.sizes.layers, most_rows=n_rows_of(reader.kind, width, max(limits)))
     seen = compose(tap, recorder if names else None)
     probabilities, rows_of_p = [np.empty(0) for _ in texts], list[Tensor]()
 
@@ -226,9 +226,8 @@ def run_batch(
             raise TooLarge
 
     with devices.running(model):
-        limits = [text.limit for text in texts]
         ran = run(reader, batch, tap=seen, on_step=on_step, max_length=max(limits), limits=limits, cached=cached)
-        written = [ran.batch.ids("written", i)[n:] for i, n in enumerate(batch.n_given)]
+        written = [ran.batch.output(i) for i in range(len(texts))]
         if rows_of_p:
             p = torch.stack(rows_of_p, 1).cpu().numpy()
             probabilities = [row[: len(own)] for row, own in zip(p, written, strict=True)]

@@ -61,7 +61,7 @@ def assert_same(model: Transformer, seed: int, n_target: int) -> None:
     torch.testing.assert_close(last_keys.kept, whole_keys.kept, **EXACT)
     future = masks.future(n_target, n_target)
     for kind, name in itertools.product(("decoder", "cross"), NAMES):
-        expected, found = (recorder.gathered(kind, name, fill=name == "mask") for recorder in (whole, steps))
+        expected, found = (recorder.gathered(kind, name) for recorder in (whole, steps))
         if expected is None or found is None:
             assert (kind, name) == ("cross", "state")
             continue

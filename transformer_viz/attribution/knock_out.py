@@ -207,7 +207,7 @@ class _Texts:
             for _, logits in run.passes(run.inputs.repeated(len(sets)), ablation, progress):
                 log_p.append(logits.log_softmax(-1)[:, torch.arange(len(run.written)), run.written].cpu())
                 is_first.append((logits.argmax(-1) == run.written).cpu())
-            own = ~run.padding("decoder").cpu() & (torch.arange(len(run.written)) >= run.inputs.n_given[0])
+            own = run.inputs.output_rows(0)
             changes.append((torch.cat(log_p) - run.log_p)[:, own].numpy())
             is_exact.append(torch.cat(is_first)[:, own].all(1).numpy())
         return changes, np.array(is_exact)

@@ -16,7 +16,7 @@ from transformer_viz import edits as plain_edits
 from transformer_viz.analysis.query_rows import padding
 from transformer_viz.decoding.memory import n_texts_of_pass
 from transformer_viz.decoding.run import read
-from transformer_viz.decoding.token_batch import TokenBatch
+from transformer_viz.decoding.token_batch import ALL_KEPT, TokenBatch
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
@@ -84,7 +84,9 @@ class Run:
         run = cls(
             model,
             trace,
-            TokenBatch(source[None], of_source.bool(), target[None], of_target.bool(), output[None], (trace.n_given,)),
+            TokenBatch(
+                source[None], of_source.bool(), target[None], of_target.bool(), output[None], (trace.n_given,), ALL_KEPT
+            ),
             plain_edits.read(trace.edits),
             None if trace.mistake is None else mistakes.named(trace.mistake),
             on_progress,

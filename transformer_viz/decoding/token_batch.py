@@ -35,7 +35,7 @@ class KeptPadding(NamedTuple):
     behind: bool = False
 
 
-NOT_KEPT = KeptPadding()
+NOT_KEPT, ALL_KEPT = KeptPadding(), KeptPadding(source=True, before=True, behind=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +253,15 @@ class TokenBatch:
     def ids(self, side: Side | Literal["written"], i: int) -> list[int]:
         """The ids of text i: what encoder or decoder read, or what followed each row of the decoder."""
         return self._ids[side][i][self.span("target" if side == "written" else side, i)]
+
+    def output(self, i: int) -> list[int]:
+        """The ids that text i has after those that were given, padding that counts as its own included."""
+        return self.ids("written", i)[self.n_given[i] :]
+
+    def output_rows(self, i: int) -> Tensor:
+        """bool (place,), on the CPU: the rows of text i from which its output was written, or read as if it had been."""
+        places = torch.arange(self.target.shape[1])
+        return ~self.target_padding[i].cpu() & (places >= self.span("target", i).start + self.n_given[i])
 
     def given(self, i: int) -> list[int]:
         """What was read of text i before anything was written: its source, or where there is none, its prompt."""

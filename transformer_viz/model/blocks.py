@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -19,6 +18,9 @@ from transformer_viz.model.config import DropoutSite, ModelConfig
 from transformer_viz.model.tap import Site, Tap
 from transformer_viz.terms import Kind
 
+_ROOM = 32
+"""Tokens for which a cache has room at first."""
+
 
 @dataclass
 class Cache:
@@ -27,11 +29,27 @@ class Cache:
     Attributes:
         length: how many tokens were read.
         tensors: for each sublayer (its kind and layer), with a row for each sentence: keys and values, (batch, head, key,
-            d_head); for a recurrence its memory.
+            d_head), with room for more tokens; for a recurrence its memory.
     """
 
     length: int = 0
     tensors: dict[tuple[str, int], tuple[Tensor, ...]] = field(default_factory=dict)
+
+    def append(self, place: tuple[str, int], *new: Tensor) -> tuple[Tensor, ...]:
+        """Adds keys or values, (batch, head, key, d_head), behind those that were read, and returns all of them.
+
+        There is room for more behind them, so that the whole is not copied at every step.
+        """
+        end = self.length + new[0].shape[2]
+        rooms = self.tensors.get(place)
+        if rooms is None or rooms[0].shape[2] < end:
+            grown = tuple(each.new_empty(*each.shape[:2], max(_ROOM, 2 * end), each.shape[3]) for each in new)
+            for room, before in zip(grown, rooms or (), strict=False):
+                room[:, :, : self.length] = before[:, :, : self.length]
+            self.tensors[place] = rooms = grown
+        for room, each in zip(rooms, new, strict=True):
+            room[:, :, self.length : end] = each
+        return tuple(room[:, :, :end] for room in rooms)
 
 
 class MultiHeadAttention(nn.Module):
@@ -89,9 +107,9 @@ class MultiHeadAttention(nn.Module):
                 if memory is not None:
                     # A key is a column: so lies the matrix that each step multiplies with its query.
                     key, value = key.mT.contiguous().mT, value.contiguous()
-                elif before:
-                    key, value = torch.cat([before[0], key], 2), torch.cat([before[1], value], 2)
-                cache.tensors[place] = key, value
+                    cache.tensors[place] = key, value
+                else:
+                    key, value = cache.append(place, key, value)
         dropout = self.dropout if self.training else 0.0
         query = self.query(x).view(*x.shape[:2], n, -1).transpose(1, 2)
         masked = None if padding is None else padding[:, None, None]

@@ -13,7 +13,7 @@ from transformer_viz.model import masks
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.hypotheses import hypothesis_parts
-from transformer_viz.trace.recorder import Recorder
+from transformer_viz.trace.recorder import StepRecorder
 from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode_request import DecodeRequest
@@ -52,10 +52,10 @@ class BeamTraces:
     """The searches of a batch, and what the recorder holds of all of them, on the CPU."""
 
     def __init__(
-        self, request: DecodeRequest, recorder: Recorder, searches: Sequence[BeamResult], ranked: Sequence[RankedNodes]
+        self, request: DecodeRequest, recorder: StepRecorder, searches: Sequence[BeamResult], ranked: Sequence[RankedNodes]
     ) -> None:
         self.request, self.searches, self.ranked = request, searches, ranked
-        self._encoder = recorder.arrays("encoder").get("weights")
+        self._encoder = recorder.opening("encoder", "weights")
         self._opening = recorder.opening("decoder", "weights") if any(request.batch.n_given) else None
         """The decoder's weights in the pass over a prompt, (batch, layer, head, position, position), or None."""
         self._rows: dict[Kind, list[np.ndarray]] = {kind: recorder.steps(kind, "weights") for kind in ("decoder", "cross")}

@@ -12,7 +12,7 @@ from transformer_viz.decoding.run import run
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import TapName, compose
-from transformer_viz.trace.recorder import Recorder
+from transformer_viz.trace.recorder import Recorder, StepRecorder
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.beam_traces import BeamTraces, RankedNodes
 from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest, with_decode_keywords
@@ -152,22 +152,20 @@ def _traces(request: DecodeRequest) -> list[Trace]:
     model, reader, n_texts = request.model, request.model.model, len(request.batch)
     check([request], request.max_trace_bytes)
     names: tuple[TapName, ...] = ("mask", "weights", "scores") if request.with_scores else ("mask", "weights")
-    recorder = Recorder(
-        names if request.beam is None else ("weights",),
-        tuple(request.recording.layers),
-        request.recording.layers,
-        half=request.recording.precision == "float16",
-    )
+    kinds, is_half = tuple(request.recording.layers), request.recording.precision == "float16"
     progress = _Progress(request)
     # Traces are made in here too: outside, autograd would see each operation (3 % of the time of a short text), and some would
     # use a second thread, for which they wait 5 ms while a browser is at work on the same machine.
     with devices.running(model):
         started = time.perf_counter()
         if request.beam is not None:
-            built: BeamTraces | TraceBuilder = _search(request, request.beam, recorder, progress)
+            steps = StepRecorder(("weights",), kinds, request.recording.layers, half=is_half)
+            built: BeamTraces | TraceBuilder = _search(request, request.beam, steps, progress)
         else:
             most_rows = n_at_once(WORKING, n_texts * reader.sizes.vocabulary)
             ranks = TokenRanks(request.n_candidates, model.tokenizer, most_rows)
+            n_rows = max(request.most_steps(i) for i in range(n_texts))
+            recorder = Recorder(names, kinds, request.recording.layers, half=is_half, most_rows=n_rows)
             tap = compose(changing_tap(request.edits, request.mistake, reader.sizes, request.closed), request.tap, recorder)
 
             def on_step(step: int, logits: Tensor, token: Tensor) -> bool:
@@ -191,7 +189,7 @@ def _traces(request: DecodeRequest) -> list[Trace]:
         return [built.trace(i, made) for i in range(n_texts)]
 
 
-def _search(request: DecodeRequest, beam: Beam, recorder: Recorder, progress: "_Progress") -> BeamTraces:
+def _search(request: DecodeRequest, beam: Beam, recorder: StepRecorder, progress: "_Progress") -> BeamTraces:
     # The logits of so many steps of each search are kept before they are ranked.
     most_steps = n_at_once(WORKING, beam.size * request.model.model.sizes.vocabulary)
     ranked = [RankedNodes(request.n_candidates) for _ in request.texts]

@@ -53,7 +53,7 @@ class TraceBuilder:
         known, with_ids = tokenizer.task_answer(source, len(written)), not tokenizer.has_unique_labels
         return Trace(
             source=source,
-            text=tokenizer.text(written[n_given:]),
+            text=tokenizer.text(batch.output(i)),
             source_tokens=source_tokens,
             target_tokens=batch.labels(tokenizer, "target", i),
             output_tokens=output_tokens,
