@@ -76,7 +76,7 @@ def test_batches_are_a_pure_function_of_the_step(recipe):
 def test_growing_batches_have_one_length_each_up_to_the_top():
     every = [batches(GROWING, TASK)(step) for step in range(40)]
     lengths = [batch.source.shape[1] - 2 for batch in every]
-    assert all(batch.source_padding is None for batch in every) and max(lengths) == 9
+    assert all(batch.paddings == (None, None) for batch in every) and max(lengths) == 9
     assert all(1 <= n <= math.ceil(GROWING.top_length_at(step)) for step, n in enumerate(lengths))
 
 

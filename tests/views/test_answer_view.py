@@ -50,7 +50,7 @@ def sent(at: AppTest) -> str:
     if has_viewer(at):
         # What is said beside the output may be said otherwise by the page.
         fetched, said = content(at), viewer(at)["parts"]
-        words.append(json.dumps({**fetched, "answer": said.get("answer", fetched["answer"])}, ensure_ascii=False))
+        words.append(json.dumps({**fetched, "answer": said.get("answer", fetched.get("answer"))}, ensure_ascii=False))
     return " ".join(words)
 
 

@@ -54,6 +54,8 @@ class Trainer:
         recipe, model, step = self.recipe, self.model, self.step
         batch = self.batch_at(step)
         n_tokens = int((batch.written != PAD_ID).sum())
+        # Asked here, where no answer of a device is waited for.
+        source_padding, target_padding = (None if each is None else each.to(self.device) for each in batch.paddings)
         batch = batch.to(self.device)
         learning_rate, sharpness = recipe.learning_rate_at(step), recipe.sharpness_at(step)
         for group in self.optimizer.param_groups:
@@ -66,9 +68,9 @@ class Trainer:
         is_half = recipe.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16) if is_half else nullcontext():
             tap = compose(mistake, keep)
-            logits = model(batch.source, batch.target, *batch.paddings, tap=tap)
+            logits = model(batch.source, batch.target, source_padding, target_padding, tap=tap)
         loss = loss_sum(logits, batch.written, recipe) / n_tokens
-        entropy = None if keep is None else attention_entropy(keep, batch.paddings[1])
+        entropy = None if keep is None else attention_entropy(keep, target_padding)
         self.optimizer.zero_grad()
         (loss if entropy is None else loss + sharpness * entropy).backward()
         if recipe.clip is not None:
