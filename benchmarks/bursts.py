@@ -443,14 +443,17 @@ def click_chart(page: Page, chart: Locator, place: Callable[[Any], tuple[float, 
     meta = chart.evaluate("(chart) => chart.layout.meta")
     x, y = chart.evaluate(
         """(chart, [x, y]) => {
-          const box = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
-          const [left, right] = chart.layout.xaxis.range, [bottom, top] = chart.layout.yaxis.range;
-          const across = (x - left) / (right - left), up = (y - bottom) / (top - bottom);
+          const { left: at, top } = chart.getBoundingClientRect();
+          const plot = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
+          const box = { left: plot.left - at, width: plot.width, bottom: plot.bottom - top, height: plot.height };
+          const [left, right] = chart.layout.xaxis.range, [low, high] = chart.layout.yaxis.range;
+          const across = (x - left) / (right - left), up = (y - low) / (high - low);
           return [box.left + box.width * across, box.bottom - box.height * up];
         }""",
         list(place(meta)),
     )
-    page.mouse.click(x, y)
+    # Another text on its way moves what is below: within the chart, once that stands still.
+    chart.click(position={"x": x, "y": y})
 
 
 def _changes(values: Iterable[Any]) -> list[Any]:

@@ -34,6 +34,15 @@ def test_steps_are_gathered_at_their_places(pieces):
     assert torch.equal(mask[0, 0, 0], ~written)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_numbers_keep_their_type(pieces, dtype):
+    whole, rows = pieces
+    recorder: Any = Recorder(names=("weights",))
+    for first, piece in rows:
+        recorder(Site("decoder", 0, first), "weights", piece.to(dtype))
+    assert torch.equal(recorder.gathered("decoder", "weights")[:, 0], whole.to(dtype))
+
+
 def test_only_what_was_asked_for_is_kept():
     recorder: Any = Recorder(names=("scores",), kinds=("cross",))
     value = torch.rand(1, 1, 2, 3, requires_grad=True)

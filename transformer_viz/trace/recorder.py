@@ -149,7 +149,9 @@ class _Rows:
     def _filled(self, shape: Sequence[int], like: Tensor) -> Tensor:
         if self._fill == 0 and like.device.type == "cpu":
             # Zeros that the system makes when they are written on: room that is never used takes no memory.
-            return torch.from_numpy(np.zeros(shape, like.new_empty(0).numpy().dtype))
+            # As bytes, since numpy has no bfloat16.
+            n_bytes = math.prod(shape) * like.element_size()
+            return torch.from_numpy(np.zeros(n_bytes, np.uint8)).view(like.dtype).view(tuple(shape))
         return torch.full(shape, self._fill, dtype=like.dtype, device=like.device)
 
     def whole(self) -> Tensor:
