@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-from playwright.sync_api import Error, Locator, Page, sync_playwright
+from playwright.sync_api import Error, Locator, Page, TimeoutError, sync_playwright
 
 import transformer_viz as tv
 from benchmarks import served
@@ -109,6 +109,16 @@ _WHEN_FOLLOWED = """(box) => new Promise((followed) => {
 _REST = """() => !(window.__asked > window.__heard)
   && document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && document.querySelector('.st-key-picture .viewer [data-part=focus]')?.data !== undefined"""
+
+_PLACE = """(chart, [x, y]) => {
+  const { left: at, top } = chart.getBoundingClientRect();
+  const plot = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
+  const [left, right] = chart.layout.xaxis.range, [low, high] = chart.layout.yaxis.range;
+  const across = (x - left) / (right - left), up = (y - low) / (high - low);
+  return [plot.left - at + plot.width * across, plot.bottom - top - plot.height * up];
+}"""
+"""Where a place of a chart's axes is within the chart, in pixels."""
+_TRIES, _PATIENCE_MS = 10, 3000
 
 
 @dataclass(frozen=True)
@@ -439,21 +449,17 @@ class Bursts:
 
 def click_chart(page: Page, chart: Locator, place: Callable[[Any], tuple[float, float]]) -> None:
     """Clicks at a place of a chart's axes, where it is now; `place` is given the chart's `layout.meta`."""
-    chart.scroll_into_view_if_needed()
-    meta = chart.evaluate("(chart) => chart.layout.meta")
-    x, y = chart.evaluate(
-        """(chart, [x, y]) => {
-          const { left: at, top } = chart.getBoundingClientRect();
-          const plot = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
-          const box = { left: plot.left - at, width: plot.width, bottom: plot.bottom - top, height: plot.height };
-          const [left, right] = chart.layout.xaxis.range, [low, high] = chart.layout.yaxis.range;
-          const across = (x - left) / (right - left), up = (y - low) / (high - low);
-          return [box.left + box.width * across, box.bottom - box.height * up];
-        }""",
-        list(place(meta)),
-    )
-    # Another text on its way moves what is below: within the chart, once that stands still.
-    chart.click(position={"x": x, "y": y})
+    for _ in range(_TRIES):
+        chart.scroll_into_view_if_needed()
+        meta = chart.evaluate("(chart) => chart.layout.meta")
+        x, y = chart.evaluate(_PLACE, list(place(meta)))
+        try:
+            # Another text on its way moves and shortens what is there: within the chart, once that stands still.
+            chart.click(position={"x": x, "y": y}, timeout=_PATIENCE_MS)
+            return
+        except TimeoutError:  # nothing was pressed: the place is another by now
+            continue
+    raise AssertionError("the chart does not stand still")
 
 
 def _changes(values: Iterable[Any]) -> list[Any]:
