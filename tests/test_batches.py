@@ -108,7 +108,7 @@ def test_only_what_is_named_is_recorded(tiny):
 
 def test_what_is_written_is_compared_with_the_answer(tiny):
     """By tokens where they are known, else by text; nothing is right that has not ended."""
-    end = tiny.model.end_ids[0]
+    end = tiny.network.end_ids[0]
     a, b, c = (tiny.tokenizer.encode_target(letter)[0] for letter in "abc")
     by_tokens, by_ids, by_text = Answer("ab", ("a", "b", "<end>")), Answer("ab", [a, b, end]), Answer("ab")
     for answer in (by_tokens, by_ids):

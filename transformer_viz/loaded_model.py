@@ -126,7 +126,7 @@ class LoadedModel(Protocol):
         """The kind of model, such as `pre-norm`."""
 
     @property
-    def model(self) -> "Reader":
+    def network(self) -> "Reader":
         """The underlying network, which reads and writes ids."""
 
     @property

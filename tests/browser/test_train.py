@@ -18,8 +18,8 @@ from benchmarks import served
 from tests.browser.charts import choose
 from tests.until import until
 from transformer_viz import app_folders, locks, server_settings
-from transformer_viz.training.jobs import Job, Visitor
 from transformer_viz.training.recipes import recipe_for
+from transformer_viz.views.server.jobs import Job, Visitor
 from transformer_viz.views.server.visitors import COOKIE
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser 0")]

@@ -87,8 +87,8 @@ def test_a_folder_is_described_and_loaded_as_it_was_saved(home: Path, saved: dic
     assert (loaded.name, loaded.variant) == (family, family)
     assert repr(loaded) == f"<HuggingFaceModel '{family}': {family}, on cpu>"
     given = original.state_dict()
-    assert given.keys() == loaded.model.model.state_dict().keys()
-    saved_ones = {name: found for name, found in loaded.model.model.state_dict().items() if "embed_positions" not in name}
+    assert given.keys() == loaded.network.model.state_dict().keys()
+    saved_ones = {name: found for name, found in loaded.network.model.state_dict().items() if "embed_positions" not in name}
     assert all(torch.equal(given[name], found) for name, found in saved_ones.items())  # sinusoids are in no file
     [entry] = readers.entries()
     assert entry.description is not None
@@ -106,7 +106,7 @@ def test_half_precision_and_shards_are_counted_and_loaded_as_single_precision(ho
     assert len(list((home / "mine").glob("*.safetensors"))) > 2
     loaded = tv.load_model("mine")
     assert isinstance(loaded, HuggingFaceModel)
-    assert {tensor.dtype for tensor in loaded.model.model.state_dict().values()} == {torch.float32}
+    assert {tensor.dtype for tensor in loaded.network.model.state_dict().values()} == {torch.float32}
     [entry] = readers.entries()
     assert entry.description is not None
     assert entry.description.n_parameters == loaded.n_parameters

@@ -132,7 +132,7 @@ def predicted(*requests: "DecodeRequest") -> TraceSize:
     """The size of all Traces of these runs, which are made one after the other."""
     arrays = records = working = 0
     for request in requests:
-        reader, beam, batch = request.model.model, request.beam, request.batch
+        reader, beam, batch = request.model.network, request.beam, request.batch
         sizes = reader.sizes
         n_candidates, n_ends = min(request.n_candidates, sizes.vocabulary), len(reader.end_ids)
         n_sources, n_rows_each = batch.lengths("source"), [request.most_steps(i) for i in range(len(batch))]
@@ -159,7 +159,7 @@ def predicted(*requests: "DecodeRequest") -> TraceSize:
 
 def _arrays_of(request: "DecodeRequest", n_source: int, n_steps: int) -> int:
     """Bytes of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
-    beam, heads, recording = request.beam, request.model.model.sizes.heads, request.recording
+    beam, heads, recording = request.beam, request.model.network.sizes.heads, request.recording
     item = _HALF if recording.precision == "float16" else _SINGLE
     # An edit may make the mask of a kind differ from head to head.
     by_head = KINDS if request.mistake else [edit.place.kind for edit in request.edits]
@@ -188,7 +188,7 @@ def check(requests: Sequence["DecodeRequest"], max_trace_bytes: int) -> None:
     size = predicted(*requests)
     if size.fits(max_trace_bytes):
         return
-    sizes, now, n_texts = requests[0].model.model.sizes, requests[0].recording, len(requests[0].texts)
+    sizes, now, n_texts = requests[0].model.network.sizes, requests[0].recording, len(requests[0].texts)
     half, kind = replace(now, precision="float16"), "cross" if "cross" in now.layers else [*now.layers][-1]
     alone = {kind: now.layers[kind]}
     whole = [half, replace(now, layers=alone), replace(half, layers=alone)]

@@ -93,7 +93,7 @@ def _read(checkpoint: "LoadedModel", text: str) -> RecordingKeywords | None:
     options |= {"kinds": tuple(kinds)} if kinds else {}
     options |= {"layers": tuple(numbers)} if numbers else {}
     try:
-        check_recording(checkpoint.model.sizes, **options)
+        check_recording(checkpoint.network.sizes, **options)
     except OptionError:
         return None
     return options or None

@@ -124,7 +124,7 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
 def _part(model: LoadedModel, extent: Callable[..., PatchingSize], kind: Kind, by: str) -> dict[str, Any]:
     """Which kind and layers to patch, as keywords: all where that is not too much for one page, else some layers of the kind in
     focus, chosen in a box."""
-    state, sizes = st.session_state, model.model.sizes
+    state, sizes = st.session_state, model.network.sizes
     heads = sizes.heads if by == "head" else dict.fromkeys(sizes.kinds, 1)
     whole, n_rows = extent(), max(len(sizes.layers[each]) * heads[each] for each in sizes.kinds)
     if whole.n_places <= whole.most and n_rows <= _MOST_ROWS:

@@ -21,7 +21,7 @@ _MOST_CANDIDATES = {False: 6, True: 3}
 
 def spelt(model: "LoadedModel") -> str | None:
     """The mask token as it is typed; None for a model that writes, and for one that has none."""
-    number = None if model.model.kind.writes else model.tokenizer.mask_id
+    number = None if model.network.kind.writes else model.tokenizer.mask_id
     return None if number is None else model.tokenizer.source_labels([number])[0]
 
 

@@ -62,7 +62,7 @@ def show(shown: Shown) -> None:
     """Draws the questions, and the answer to the one that is chosen; or why there is none."""
     model, trace = shown.model, shown.tokens
     assert model is not None
-    if not model.model.kind.writes:
+    if not model.network.kind.writes:
         words = f"{model.name} is an encoder alone: it writes nothing, so there is no output to explain."
         st.info(literal(words), icon=":material/info:")
         return
@@ -282,7 +282,7 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
     n_texts = len(texts) if isinstance(texts, tuple) else texts if isinstance(texts, int) else 1
     read = (trace.source, *(texts if isinstance(texts, tuple) else ()))
     longest = max(map(len, read)) if model.task is None else max(model.task.evaluated_lengths)
-    n_heads = 1 if head else len(all_heads(model.model.sizes))
+    n_heads = 1 if head else len(all_heads(model.network.sizes))
     cost = 2.0 * longest * n_texts * (2 + n_heads) * model.n_parameters
     found = compute("Taking heads away", cost, _knock_out, model, texts, state.trial_how, head)
     traces: list[Trace] | Call = [trace]

@@ -85,17 +85,17 @@ def _note(value: Any) -> str:
 
 def _sizes_of(model: "LoadedModel") -> Iterator[str]:
     """What is known of a model that is not ours, in lines."""
-    sizes = model.model.sizes
+    sizes = model.network.sizes
     layers = ", ".join(f"{len(sizes.layers[kind])} of {KIND_TITLES[kind]}" for kind in sizes.layers)
     in_force = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in model.generation.items())
-    if model.model.kind.writes:
+    if model.network.kind.writes:
         yield f"also decided by: {in_force or 'nothing'}"
     yield f"model: layers {layers}; {count_words(model.n_parameters, 'parameter')}, a vocabulary of {sizes.vocabulary:,}"
 
 
 def _model(checkpoint: "Checkpoint") -> Iterator[str]:
     """How good the model is, and every preference that its training had about attention, in lines."""
-    config, metrics = checkpoint.model.config, checkpoint.metrics
+    config, metrics = checkpoint.network.config, checkpoint.metrics
     yield (
         f"model: {config.n_encoder_layers}+{config.n_decoder_layers} layers, {config.n_heads} heads, "
         f"d_model {config.d_model}, {count_words(checkpoint.n_parameters, 'parameter')}"

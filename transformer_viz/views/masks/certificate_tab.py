@@ -25,7 +25,7 @@ def show(setup: Setup) -> None:
     model = setup.model
     # What is replaced, of the sides that this model has, and in which texts.
     what, cut = "all padding", ""
-    if model.model.kind.writes:
+    if model.network.kind.writes:
         what = "later tokens and all padding"
         if model.task is not None:
             what = "later target tokens and all padding, one position after the other"

@@ -91,8 +91,8 @@ def _say_outcome(now: Setup) -> None:
 
 def _becomes(trace: Trace, model: LoadedModel) -> str:
     """What the model makes of a sentence: a text, how it goes on, or what it puts at the mask tokens; with a full stop."""
-    if not model.model.kind.writes:
+    if not model.network.kind.writes:
         return f"is filled with **{of_run(fills_words(trace))}**." if trace.fills else "is read."
-    verb, answer = "goes on with" if model.model.kind.has_prompt else "becomes", display_options.answer_of(trace)
+    verb, answer = "goes on with" if model.network.kind.has_prompt else "becomes", display_options.answer_of(trace)
     is_ended = not answer and trace.text.endswith((".", "!", "?", "…"))
     return f"{verb} **{of_run(trace.text)}**{answer}{'' if is_ended else '.'}"
