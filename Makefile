@@ -50,8 +50,9 @@ test: $(VENV)/.dev-installed ## run the tests but the slow ones; those in a brow
 test-all: $(VENV)/.dev-installed ## run every test, the slow ones too
 	$(PYTEST)
 
-lint: $(VENV)/.dev-installed ## formatting, lint, types, and whether the scripts can be read
-	"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check . && "$(BIN)/ty" check && "$(BIN)/python" -m tests.node
+lint: $(VENV)/.dev-installed ## formatting, lint, types, whether the scripts can be read, and translations
+	"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check . && "$(BIN)/ty" check && "$(BIN)/python" -m tests.node \
+	  && "$(BIN)/python" -m docs.catalogue --check
 
 lock: $(VENV)/.dev-installed ## write what is installed to requirements.lock; after `make clean`, the newest that the ranges allow
 	@"$(BIN)/python" $(FREEZE) > requirements.lock

@@ -85,7 +85,7 @@ def _write_lessons(write: Any, language: str) -> None:
     """The pages of a language: the list of lessons, each lesson, and *What is attention?*."""
     other_language = next(other for other in lesson_pages.LANGUAGES if other != language)
     lessons, here, there = lesson_pages.lessons(language), lesson_pages.suffix(language), lesson_pages.suffix(other_language)
-    common = {"language": language, "other_language": other_language, "say": words(language)}
+    common = {"language": language, "other_language": other_language, "words": words(language)}
     script = modules.without_comments((DOCS / "static" / "lesson.js").read_text(encoding="utf-8"))
     digest = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
     for lesson in lessons:

@@ -24,7 +24,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
         {
             *("errors", "schema", "terms", "text_display", "numbers_in_words", "addresses", "vocabulary", "edits", "version"),
             *("app_folders", "untrusted_files", "atomic_files", "server_settings", "keywords", "model_options", "locks"),
-            *("options", "text_table", "grammar", "viewer"),
+            *("options", "text_table", "grammar", "viewer", "language"),
         },
         (),
     ),

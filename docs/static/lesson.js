@@ -10,7 +10,7 @@ const answers = new Map(), hinted = new Map();
 let now = 0, model = "";
 
 const fill = (words, fields = {}) => words.replace(/\{(\w+)\}/g, (_, name) => fields[name] ?? "");
-const say = (name, fields) => fill(lesson.words[name], fields);
+const worded = (name, fields) => fill(lesson.words[name], fields);
 
 function made(tag, looks = {}, ...inside) {
   const element = Object.assign(document.createElement(tag), looks);
@@ -30,7 +30,7 @@ const paragraph = (pieces) => made("p", {}, ...pieces.map(([style, text]) => (TA
 
 function show({ hasMoved = false } = {}) {
   const card = cards[now], isOpen = !card.ask || answers.has(now);
-  part("counted").textContent = say("step", { n: now + 1, m: cards.length });
+  part("counted").textContent = worded("step", { n: now + 1, m: cards.length });
   part("title").textContent = card.title;
   part("text").replaceChildren(...card.text.map(paragraph));
   part("needs").hidden = !card.needsApp;
@@ -53,11 +53,11 @@ function form({ text, options, isSeveral, number }) {
   const asked = made("fieldset", {}, made("legend", {}, ...sentence(text)), ...(isNumber ? [field()] : options.map(choice)));
   const told = made("p", { className: "told", role: "alert" });
   asked.classList.toggle("many", options.length > 6 && options.every((option) => option.length < 14));
-  const whole = made("form", {}, asked, told, made("button", { className: "first", textContent: say("answer") }));
+  const whole = made("form", {}, asked, told, made("button", { className: "first", textContent: worded("answer") }));
   whole.addEventListener("submit", (event) => {
     event.preventDefault();
     const given = isNumber ? typedNumber(whole.elements.namedItem("answer").value) : new FormData(whole).getAll("answer").map(Number);
-    if (given === null) told.textContent = say("no-number");
+    if (given === null) told.textContent = worded("no-number");
     else if (isNumber || given.length) answer(given);
   });
   return whole;
@@ -79,8 +79,8 @@ function judged(ask) {
   const given = answers.get(now), { options, it, because } = ask, blank = lesson.blank;
   const said = () => (Array.isArray(given) ? given.map((one) => `\`${options[one].replace(/[.。]$/, "")}\``).join(lesson.comma) : `\`${given}\``);
   const how = given === null ? "skipped" : isRight(ask, given) ? "right" : "wrong";
-  const words = [...(given === null ? [] : [say("said", { said: said() })]), say("it", { it })].join(blank);
-  const first = made("p", {}, made("strong", { textContent: say(how) }), blank || " ", ...sentence(words));
+  const words = [...(given === null ? [] : [worded("said", { said: said() })]), worded("it", { it })].join(blank);
+  const first = made("p", {}, made("strong", { textContent: worded(how) }), blank || " ", ...sentence(words));
   return made("div", { className: `judged ${how}` }, made("p", { className: "asked" }, ...sentence(ask.text)), first, made("p", {}, ...sentence(because)));
 }
 
@@ -100,7 +100,7 @@ function lead({ place, ask }, isOpen) {
   part("stage").hidden = !place;
   document.body.classList.toggle("alone", !place);
   part("cover").hidden = !covered;
-  part("cover").textContent = covered ? say(place.covered, { row: ask.row }) : "";
+  part("cover").textContent = covered ? worded(place.covered, { row: ask.row }) : "";
   frame.hidden = Boolean(covered);
   if (!place) return;
   const to = `${place.model}.html#${!isOpen && place.before ? place.before : place.open}`;
@@ -134,8 +134,8 @@ part("hint").addEventListener("click", () => {
   part("said").textContent = cards[now].hints[hinted.get(now) - 1].replaceAll("`", "");
 });
 window.addEventListener("hashchange", open);
-for (const name of ["back", "next", "skip", "hint"]) part(name).textContent = say(name);
-const links = [...lesson.following.map(({ title, page }) => [say("follows", { title }), page]), [say("end"), lesson.list]];
-part("end").replaceChildren(made("p", { textContent: say("can", { can: lesson.can }) }),
+for (const name of ["back", "next", "skip", "hint"]) part(name).textContent = worded(name);
+const links = [...lesson.following.map(({ title, page }) => [worded("follows", { title }), page]), [worded("end"), lesson.list]];
+part("end").replaceChildren(made("p", { textContent: worded("can", { can: lesson.can }) }),
   ...links.map(([textContent, href]) => made("a", { textContent, href })));
 open();

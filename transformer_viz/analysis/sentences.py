@@ -5,11 +5,16 @@ and `strong`. The text is never markup; whoever draws it must draw it literally.
 """
 
 import weakref
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from string import Formatter
+from typing import Literal, cast
 
 import numpy as np
 
+from transformer_viz import language
 from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.numbers_in_words import percent_words, probability_words
@@ -162,6 +167,45 @@ def step_name(trace: Trace) -> str:
 def of_run(text: str, most: int = _LONGEST_CODE) -> Piece:
     """A token or a text of the run as a piece of a sentence: its spaces to be seen, and no longer than one can read."""
     return "code", shorten(display_text(text), most)
+
+
+def say_sentence(template: str, /, **fields: str | Piece | Sentence) -> Sentence:
+    """`say` of `transformer_viz.language` for a sentence.
+
+    Args:
+        template: the English text.
+        fields: what goes into its places: plain words, a piece, or several.
+    """
+    pieces: list[Piece] = []
+    for before, place in _parts(template, language.current()):
+        if before:
+            pieces.append(("plain", before))
+        if place is not None:
+            field = fields[place]
+            if isinstance(field, str):
+                pieces.append(("plain", field))
+            elif field and isinstance(field[0], str):
+                pieces.append(cast(Piece, field))
+            else:
+                pieces += field
+    return tuple(_joined(pieces))
+
+
+@cache
+def _parts(template: str, now: str) -> list[tuple[str, str | None]]:
+    """A template in a language: text, and the place after it."""
+    said = language.translation(template, now) or template
+    return [(before, place) for before, place, _, _ in Formatter().parse(said)]
+
+
+def _joined(pieces: list[Piece]) -> Iterator[Piece]:
+    """Pieces, of which plain words that follow each other are one."""
+    for style, group in groupby(pieces, key=itemgetter(0)):
+        if style == "plain":
+            if text := "".join(text for _, text in group):
+                yield "plain", text
+        else:
+            yield from group
 
 
 def sentence(*pieces: str | Piece) -> Sentence:

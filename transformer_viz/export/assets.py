@@ -2,10 +2,12 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from transformer_viz.figures.figure_data import typed
+from transformer_viz.language import say
 from transformer_viz.viewer import modules
 
 FOLDER = Path(__file__).parent / "page"
@@ -33,4 +35,5 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "default": typed}
+    cast(dict[str, Any], environment.globals)["say"] = say
     return environment

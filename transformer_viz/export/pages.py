@@ -12,6 +12,7 @@ from os import fspath
 from pathlib import Path
 from typing import Any, Unpack
 
+from transformer_viz import language
 from transformer_viz.addresses import AttentionAddress, HeadAddress
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, join_names
@@ -34,7 +35,7 @@ from transformer_viz.keywords import with_keywords
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.trace.window import window
-from transformer_viz.viewer import modules, plotly_js
+from transformer_viz.viewer import modules, plotly_js, script_words
 
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
 PAGE_STYLES = ("player.css", "lines.css", "viewer.css", "share.css", "page.css")
@@ -186,7 +187,9 @@ def page(
     if program:
         policy += ["worker-src blob:"] if has_worker else []
         policy += [f"script-src {' '.join([*sources, _hash(code)])}", "img-src data: blob:"]
-    default = {"title": "Transformer Viz", "root": {}, "policy": "; ".join(policy)}
+        if said := script_words.words(code):
+            data = {**data, "words": said}
+    default = {"title": "Transformer Viz", "root": {}, "policy": "; ".join(policy), "language": language.current()}
     own = {"style": styles(*sheets), "plotly": elements, "script": code, "data": data}
     return templates().get_template(template).render({**default, **own, **parts})
 

@@ -87,7 +87,7 @@ def sheet_html(seed: int = 0, language: str = "en", lessons_at: str | None = Non
     )
     models = say.list(sorted({model for _, model, _ in _KINDS}))
     return environment.get_template("sheet.html").render(
-        language=language, say=say, parts=list(items.items()), seed=seed, models=models, links=_links(language, lessons_at)
+        language=language, words=say, parts=list(items.items()), seed=seed, models=models, links=_links(language, lessons_at)
     )
 
 

@@ -28,7 +28,7 @@ export function drawCard(to, card, step, part = 1) {
   to.fillStyle = colours.ground;
   to.fillRect(0, 0, 1200, height / scale);
   const bottom = height / scale, [top, below] = [bottom * 0.3, bottom * 0.6];
-  say(to, card.title, 600, bottom * 0.13, `600 34px ${fonts.words}`, colours.ink);
+  print(to, card.title, 600, bottom * 0.13, `600 34px ${fonts.words}`, colours.ink);
   const read = tiles(card.read, top), written = tiles(card.written, below);
   const looks = isEnd ? withCrossings(card.all) : card.rows[step].map((look) => ({ ...look, crosses: true }));
   for (const { query, key, weight, crosses } of looks) {
@@ -47,11 +47,11 @@ export function drawCard(to, card, step, part = 1) {
     else drawTile(to, { ...tile, text: "" }, card, false);
   });
   const words = isEnd ? card.crossing : part < 1 ? card.words[step].plays : card.words[step].rests;
-  say(to, words, 600, bottom * 0.79, `400 34px ${fonts.words}`, colours.ink);
+  print(to, words, 600, bottom * 0.79, `400 34px ${fonts.words}`, colours.ink);
   to.textAlign = "left";
-  say(to, card.about, MARGIN, bottom - 34, `400 20px ${fonts.words}`, colours.muted, 840);
+  print(to, card.about, MARGIN, bottom - 34, `400 20px ${fonts.words}`, colours.muted, 840);
   to.textAlign = "right";
-  say(to, SIGN, 1200 - MARGIN, bottom - 34, `700 22px ${fonts.words}`, colours.ink);
+  print(to, SIGN, 1200 - MARGIN, bottom - 34, `700 22px ${fonts.words}`, colours.ink);
   to.textAlign = "center";
 }
 
@@ -85,7 +85,7 @@ function drawTile(to, { text, x, y, width, height, size }, { colours, fonts }, i
   to.lineWidth = isNow ? 4 : 1.5;
   to.strokeStyle = isNow ? colours.accent : colours.muted;
   to.stroke();
-  say(to, text, x + width / 2, y + height / 2, `600 ${size}px ${fonts.code}`, colours.ink);
+  print(to, text, x + width / 2, y + height / 2, `600 ${size}px ${fonts.code}`, colours.ink);
 }
 
 // From the token that is looked at to the written one; within a line, in a bow above it.
@@ -100,7 +100,7 @@ function line(to, from, until, isOfSource, part) {
   to.setLineDash([]);
 }
 
-function say(to, text, x, y, font, colour, most = 1100) {
+function print(to, text, x, y, font, colour, most = 1100) {
   to.font = font;
   const { width } = to.measureText(text);
   // Smaller where it is too long, and only then narrower.

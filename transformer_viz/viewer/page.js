@@ -1,6 +1,7 @@
 // @ts-check
 // The exported page: a viewer of one run, whose state is in the address, and below it the masks and the numbers of a row.
 import { drawChart } from "./charts.js";
+import { speak } from "./language.js";
 import { maskFigure } from "./masks.js";
 import { REST_MS } from "./player.js";
 import { Viewer } from "./viewer.js";
@@ -10,6 +11,7 @@ export const part = (name) => document.querySelector(`[data-part="${name}"]`);
 export class Page {
   constructor(data) {
     this.data = data;
+    speak(data.words);
     this.dark = window.matchMedia("(prefers-color-scheme: dark)");
     this.theme = data.theme;
     this.viewer = new Viewer(document.querySelector(".viewer"), { heard: (state, why) => this.heard(why), came: () => this.drawOpened() });

@@ -1,6 +1,7 @@
 // @ts-check
 // The numbers of a chart as a table, for the keyboard and for a screen reader.
 import { numbersOf } from "./arrays.js";
+import { say } from "./language.js";
 import { plainText } from "./sentence.js";
 
 const MOST_LINES = 200;
@@ -48,7 +49,7 @@ function lineTable(chart, trace) {
 
 // What is left out, where a table is not whole.
 function cutWords(n) {
-  return n > MOST_LINES ? `the first ${MOST_LINES} of ${n.toLocaleString("en")} lines` : "";
+  return n > MOST_LINES ? say("the first {count} of {all} lines", { count: MOST_LINES, all: n.toLocaleString("en") }) : "";
 }
 
 function axesOf({ layout }, { xaxis = "x", yaxis = "y" }) {
@@ -70,7 +71,6 @@ export class NumbersTable {
   constructor(room, host = room) {
     this.host = host;
     this.button = Object.assign(document.createElement("button"), { type: "button", className: "numbers-switch" });
-    this.button.textContent = "Numbers as a table";
     this.room = Object.assign(document.createElement("div"), { className: "numbers-table", tabIndex: 0, hidden: true });
     this.room.setAttribute("role", "region");
     room.after(this.button, this.room);
@@ -92,7 +92,8 @@ export class NumbersTable {
   // Again for each figure and step.
   show() {
     const words = this.host.getAttribute("aria-label") ?? "";
-    this.button.setAttribute("aria-label", `Numbers as a table: ${words}`);
+    this.button.textContent = say("Numbers as a table");
+    this.button.setAttribute("aria-label", say("Numbers as a table: {chart}", { chart: words }));
     this.room.setAttribute("aria-label", words);
     this.room.replaceChildren(...(this.room.hidden || !this.host.data ? [] : tablesOf(this.host).map(tableElement)));
   }

@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from transformer_viz.viewer import modules, plotly_js
+from transformer_viz import language
+from transformer_viz.viewer import modules, plotly_js, script_words
 from transformer_viz.views.components import presses, style
 from transformer_viz.views.components.recorded_calls import call
 
@@ -84,14 +85,16 @@ def show(
     about = {"words": words, "run": run, "file": file, "clicks": on, "plotly": plotly_js.name()}
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
-    _component()(key=key, data=data, **({"on_presses_change": clicked} if act else {}))
+    _component(language.current())(key=key, data=data, **({"on_presses_change": clicked} if act else {}))
 
 
 @cache
-def _component() -> Any:
-    """Registered once a process: the files are ours, what a user typed comes as data only."""
+def _component(now: str) -> Any:
+    """Registered once a process and language: the files are ours, what a user typed comes as data only."""
     html = '<div class="charted"><div class="chart" role="figure"></div></div>'
     shared = modules.script("cells.js", "charts.js", "presses.js", "table.js")
-    js = f"{shared}\n{Path(__file__).with_suffix('.js').read_text(encoding='utf-8')}"
+    js = f"{script_words.spoken(shared)}\n{Path(__file__).with_suffix('.js').read_text(encoding='utf-8')}"
     # Outside of a shadow, where Plotly's rules of style reach it.
-    return st.components.v2.component(NAME, html=html, css=modules.text("charts.css"), js=js, isolate_styles=False)
+    return st.components.v2.component(
+        NAME + language.suffix(), html=html, css=modules.text("charts.css"), js=js, isolate_styles=False
+    )

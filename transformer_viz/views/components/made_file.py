@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import say
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.views.cache.store import store
 from transformer_viz.views.components.markdown import literal
@@ -21,10 +22,10 @@ def download(name: str, mime: str, key: str, of: Hashable, make: Callable[[], by
         make: returns it.
     """
     try:
-        with st.spinner("Making the file …"):
+        with st.spinner(say("Making the file …")):
             data = store.get_or_make(of, make)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    words = f"Download {literal(name)} ({bytes_words(len(data))})"
+    words = say("Download {name} ({size})", name=literal(name), size=bytes_words(len(data)))
     st.download_button(words, data, name, mime, key=key, icon=":material/download:", on_click="ignore")

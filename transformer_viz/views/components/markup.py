@@ -6,11 +6,12 @@ Templates escape what is put into them: what a user typed is text in them, never
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from transformer_viz.language import say
 from transformer_viz.viewer import modules
 from transformer_viz.views.components import presses
 
@@ -18,6 +19,8 @@ _VIEWS = Path(__file__).parents[1]
 TEMPLATES = Environment(
     loader=FileSystemLoader(_VIEWS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
+
+cast(dict[str, Any], TEMPLATES.globals)["say"] = say
 
 
 def show(

@@ -60,7 +60,7 @@ def box(key: str) -> None:
 
 def say() -> None:
     """What became of the files that were dropped last: errors, and what was closed to make room."""
-    if uploader.say(SORT):
+    if uploader.tell(SORT):
         st.caption(
             "The tab Export, the command trace and tv.save_trace write trace files. Trace.from_arrays makes one from other "
             "arrays."

@@ -34,7 +34,7 @@ def box(label: str, key: str, sort: str, add: Callable[[str, bytes], object], *,
     )
 
 
-def say(sort: str) -> bool:
+def tell(sort: str) -> bool:
     """Draws the messages about the files of this sort. Gives whether there is an error among them."""
     said = st.session_state.get(f"{sort}_said", [])
     for is_error, words in said:
@@ -43,7 +43,7 @@ def say(sort: str) -> bool:
 
 
 def note(sort: str, words: str, *, is_error: bool = True) -> None:
-    """A message for `say`; for a callback."""
+    """A message for `tell`; for a callback."""
     st.session_state.setdefault(f"{sort}_said", []).append((is_error, words))
 
 

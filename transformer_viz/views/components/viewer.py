@@ -15,6 +15,7 @@ from typing import Any, cast
 import streamlit as st
 from markupsafe import Markup
 
+from transformer_viz import language
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import OptionError, join_names
@@ -468,7 +469,6 @@ def _is_new(n: Any, key: str) -> bool:
 # ---- the scripts
 
 
-@cache
 def _component(name: str) -> Any:
     html, css = {"textBox": ('<div class="typed"></div>', modules.text("text_box.css"))}.get(name, ("<i></i>", None))
     return _of_module(name.lower(), name, html=html, css=css)
@@ -492,7 +492,8 @@ def _picture(is_change: bool | None, with_mask: bool) -> Any:
 def _of_module(name: str, exported: str, **looks: Any) -> Any:
     # One address, so that all are of one module, and one state.
     load = f'const {{ {exported} }} = await import(new URL("{viewer_script.name()}", document.baseURI));'
-    return st.components.v2.component(f"transformer-viz-{name}", js=f"{load}\nexport default {exported};", **looks)
+    name = f"transformer-viz-{name}{language.suffix()}"
+    return st.components.v2.component(name, js=f"{load}\nexport default {exported};", **looks)
 
 
 def _viewer() -> str:

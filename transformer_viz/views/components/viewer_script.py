@@ -3,16 +3,32 @@
 import hashlib
 from functools import cache
 
-from transformer_viz.viewer import modules
+from transformer_viz import language
+from transformer_viz.viewer import modules, script_words
 
 
-@cache
 def text() -> str:
-    """The module, with all that it imports."""
-    return f"{modules.script('app.js')}\nexport {{ textBox, picture, address }};\n"
+    """The module, with all that it imports, in the language of now."""
+    return f"{script_words.spoken(modules.script('app.js'))}\nexport {{ textBox, picture, address }};\n"
+
+
+def name() -> str:
+    """What it is called beside the page, in the language of now."""
+    return _name(language.current())
 
 
 @cache
-def name() -> str:
-    """What it is called beside the page; another one is another name, so a browser may keep it for good."""
-    return f"viewer-{hashlib.sha256(text().encode()).hexdigest()[:12]}.js"
+def _name(now: str) -> str:
+    """Another one is another name, so a browser may keep it for good."""
+    with language.speaking(now):
+        return f"viewer-{hashlib.sha256(text().encode()).hexdigest()[:12]}.js"
+
+
+@cache
+def texts() -> dict[str, str]:
+    """The module in each language, by its name."""
+    found = {}
+    for each in language.languages():
+        with language.speaking(each):
+            found[name()] = text()
+    return found

@@ -74,7 +74,7 @@ def routes() -> list[Route]:
     run = _path("run/{name:str}")
     return [
         Route(_path(plotly_js.name()), _plotly),
-        Route(_path(viewer_script.name()), _viewer),
+        *(Route(_path(name), _viewer) for name in viewer_script.texts()),
         Route(run, _run),
         Route(f"{run}/{{kind:str}}/{{layer:int}}/{{head:str}}", _part_of_run),
     ]
@@ -85,9 +85,10 @@ def _path(name: str) -> str:
     return f"/{base}/{name}" if base else f"/{name}"
 
 
-async def _viewer(_request: Request) -> Response:
+async def _viewer(request: Request) -> Response:
     headers = {"cache-control": "public, immutable, max-age=31536000"}
-    return Response(viewer_script.text(), headers=headers, media_type="text/javascript")
+    script = viewer_script.texts()[request.url.path.rpartition("/")[2]]
+    return Response(script, headers=headers, media_type="text/javascript")
 
 
 async def _run(request: Request) -> Response:

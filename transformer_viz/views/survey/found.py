@@ -88,7 +88,7 @@ def box() -> None:
 
 def say() -> None:
     """Draws why what was dropped last is not shown."""
-    uploader.say(_SORT)
+    uploader.tell(_SORT)
     uploader.forget(_SORT)
 
 
