@@ -31,12 +31,12 @@ def run(
 
     from transformer_viz.checkpoints import load_checkpoint
     from transformer_viz.export import saving
-    from transformer_viz.live.page import live
+    from transformer_viz.live.page import live_page
     from transformer_viz.viewer import plotly_js
 
     loaded = load_checkpoint(checkpoint, device="cpu")
     plotlyjs = False if without_plotlyjs else "packed"
-    live(loaded, output, source, precision=precision, theme=theme, large=large, plotlyjs=plotlyjs)
+    live_page(loaded, output, source, precision=precision, theme=theme, large=large, plotlyjs=plotlyjs)
     plotly = plotly_js.path()
     written, beside = [output], output.with_name(plotly.name)
     if without_plotlyjs and not beside.exists():
