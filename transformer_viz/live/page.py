@@ -4,9 +4,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from transformer_viz.atomic_files import write_export
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
-from transformer_viz.export import pages, saving
+from transformer_viz.export import pages
 from transformer_viz.export.content import PageTheme, PlotlyJs, content, focus_of, view
 from transformer_viz.figures import page_templates
 from transformer_viz.keywords import with_keywords
@@ -108,4 +109,4 @@ def live_page(
     file = Path(path)
     if file.suffix.lower() != ".html":
         raise OptionError(f"{file.name} does not end in .html, as a page does")
-    saving.write(file, live_html(checkpoint, source, **options).encode())
+    write_export(file, live_html(checkpoint, source, **options).encode())
