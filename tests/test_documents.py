@@ -15,7 +15,7 @@ from transformer_viz.analysis import head_names
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.export.saving import FORMATS
 from transformer_viz.tracing import trace_size
-from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES
+from transformer_viz.tracing.recording_options import MAX_TRACE_BYTES
 from transformer_viz.views.cache import limits, store
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -63,13 +63,13 @@ def _below(floor: str) -> set[str]:
 MAY = {room: {room, *_below(floor)} for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
 ROOMS = {"attribution", "config_masks", "evaluation", "inside_head", "learn", "mask_checks", "surveys", "training"}
-STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
+STOREYS = {"result": "analysis"}
 OF_SURVEYS = ("columns", "sentences")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
 STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
 STOREYS |= {"config_masks.patterns": "analysis"}
 STOREYS |= {f"learn.{name}": "analysis" for name in ("lesson", "links", "points", "actions", "words", "questions", "claims")}
-"""Modules of a room that stand on another floor: its result is plain data, its figures draw that, and its page shows them."""
+"""Modules of a room that stand on another floor: its result is plain data."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
 
 

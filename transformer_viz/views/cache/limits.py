@@ -11,7 +11,8 @@ from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KIND_TITLES, KINDS
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.trace_size import RecordingKeywords, bytes_of, check_recording
+from transformer_viz.tracing.recording_options import RecordingKeywords, check_recording
+from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:

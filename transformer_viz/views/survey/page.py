@@ -9,9 +9,9 @@ from transformer_viz import app_folders
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.surveys import survey_difference, survey_heads
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import SurveyComparison, best, columns, compare_surveys, kinds
-from transformer_viz.surveys.figures import survey_difference, survey_heads
 from transformer_viz.surveys.result import Survey, load_survey
 from transformer_viz.terms import KIND_TITLES, Kind, head_label
 from transformer_viz.views.components import code, style, tabs, viewer
