@@ -14,7 +14,16 @@ from transformer_viz.analysis.word_starts import word_starts
 from transformer_viz.edits import HeadOff
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import count_words, percent_words, rounded_words, signed_words
-from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
+from transformer_viz.terms import (
+    KINDS,
+    REASON_WORDS,
+    Kind,
+    cell_words,
+    head_label,
+    head_title,
+    kind_words,
+    place_words,
+)
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 
@@ -92,12 +101,12 @@ def table(comparison: Comparison) -> list[Row]:
             of_a = " of A" if largest.in_b else ""
             place = f"{head_label(largest.layer, largest.head)}, {cell_words(largest.query, largest.key)}{of_a}"
             words = f"{size_words(largest.size)} in {place}"
-            rows.append(Row(KIND_TITLES[kind], f"{largest.a:.3f}", f"{largest.b:.3f}", words, kind))
+            rows.append(Row(kind_words(kind), f"{largest.a:.3f}", f"{largest.b:.3f}", words, kind))
         elif kind in comparison.kinds:
-            rows.append(Row(KIND_TITLES[kind], "", "", "no weight differs"))
+            rows.append(Row(kind_words(kind), "", "", "no weight differs"))
         else:
             has = ["" if kind in run.kinds else "has none" for run in (a, b)]
-            rows.append(Row(KIND_TITLES[kind], has[0], has[1], "not in both"))
+            rows.append(Row(kind_words(kind), has[0], has[1], "not in both"))
     for mask in filter(None, map(comparison.mask_difference, comparison.kinds)):
         alone = [f"{n} masked here alone" for n in (mask.in_a_alone, mask.in_b_alone)]
         in_a, in_b = (REASON_WORDS[code] for code in mask.reasons)
@@ -125,7 +134,7 @@ def heads_off_words(run: Trace) -> list[str]:
 def off_words(edit: HeadOff) -> str:
     """`L1 H2 of the cross-attention`: which head was switched off."""
     kind, layer, head = edit.place.kind, edit.place.layer, edit.place.head
-    return str(edit.place) if layer is None or head is None else f"{head_label(layer, head)} of the {KIND_TITLES[kind]}"
+    return str(edit.place) if layer is None or head is None else f"{head_label(layer, head)} of the {kind_words(kind)}"
 
 
 def size_words(size: float) -> str:
@@ -224,7 +233,7 @@ def _texts(comparison: Comparison) -> list[str | Piece]:
 
 
 def _head_words(difference: LargestDifference) -> str:
-    return f"{KIND_TITLES[difference.kind]}, {head_title(difference.layer, difference.head)}"
+    return f"{kind_words(difference.kind)}, {head_title(difference.layer, difference.head)}"
 
 
 def _short(text: str) -> str:

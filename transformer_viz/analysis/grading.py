@@ -18,7 +18,7 @@ from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.sentences import Sentence, sentence
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.terms import KIND_TITLES, KINDS, Kind, head_title
+from transformer_viz.terms import KINDS, Kind, head_title, kind_words
 from transformer_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def grades_sentence(grades: Grades) -> Sentence:
     if not grades or grades[0].mass is None:
         return sentence("No step of this run has a known right token, so heads are ranked by how well their names fit.")
     best = grades[0]
-    name = f"{head_title(best.layer, best.head).capitalize()} of {KIND_TITLES[best.kind]} is best: "
+    name = f"{head_title(best.layer, best.head).capitalize()} of {kind_words(best.kind)} is best: "
     pieces = [f"{percent_words(best.mass or 0.0)} of its weight is on the right token"]
     if best.hit_rate is not None:
         pieces.append(f", which is the largest at {percent_words(best.hit_rate)} of the steps")

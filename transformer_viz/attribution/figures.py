@@ -30,7 +30,7 @@ from transformer_viz.figures.parts import (
 )
 from transformer_viz.figures.theme import Style, Theme, base_layout, escape, token_label
 from transformer_viz.figures.tiles import tile_map
-from transformer_viz.terms import KIND_TITLES, Head, Kind, head_label, layer_label, place_label
+from transformer_viz.terms import Head, Kind, head_label, kind_words, layer_label, place_label
 from transformer_viz.trace.trace import Trace
 
 _BASELINES = {"occlusion": "the cause's own order", "random": "a random order"}
@@ -172,7 +172,7 @@ def counter_proof(
         # Which heads were moved together, and how far.
         first, farthest = proof.heads[0], proof.farthest
         layers = {head.layer for head in proof.heads}
-        moved = f"with all of {KIND_TITLES[first.kind] if len(layers) > 1 else layer_label(first.layer)}"
+        moved = f"with all of {kind_words(first.kind) if len(layers) > 1 else layer_label(first.layer)}"
         moved = "alone" if len(proof.heads) == 1 else moved
         maps.append((f"{moved}: λ = {farthest.share:.2f}, {farthest.target}", proof.farthest_of(place)))
     panels = []
@@ -256,7 +256,7 @@ def patching(
             **base_layout(colours, size),
             "height": round(_ABOVE + below + row_height * len(places)),
             "margin": {"l": 0, "r": 20, "t": _ABOVE, "b": 8},
-            "annotations": [words_at(f"<b>{KIND_TITLES[kind].capitalize()}</b>", 0, 1, size + 2, colours.ink, yshift=8)],
+            "annotations": [words_at(f"<b>{kind_words(kind).capitalize()}</b>", 0, 1, size + 2, colours.ink, yshift=8)],
             "shapes": framed,
             "coloraxis": colour_axis(colours, size, (-limit, limit), ends, signed=True, lying=True),
             "xaxis": named_axis(colours, size, columns, _ROWS_MEAN[kind], tickangle=-90, **edge(colours)),

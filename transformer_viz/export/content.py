@@ -22,7 +22,7 @@ from transformer_viz.figures import page_templates
 from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.schema import whole_number
-from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_title, place_labels, row_labels
+from transformer_viz.terms import COMBINED, Head, Kind, head_title, kind_words, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -318,7 +318,7 @@ def linked(
 def picture_title(trace: Trace, kind: Kind | None = None, layer: int = 0, head: Head = 0) -> str:
     """The caption of a picture: the source, the model and, in a picture of one head, the head."""
     model = str(trace.made_by.get("checkpoint") or "")
-    place = "" if kind is None else f"{KIND_TITLES[kind]}, {head_title(layer, head)}"
+    place = "" if kind is None else f"{kind_words(kind)}, {head_title(layer, head)}"
     return " · ".join(filter(None, [display_token(trace.source), shorten(model), place]))
 
 

@@ -12,7 +12,7 @@ from transformer_viz.figures.parts import colour_axis, named_axis, panel, panel_
 from transformer_viz.figures.theme import Style, base_layout, escape, flat_scale, ink_on
 from transformer_viz.figures.tiles import Tile, head_cells, words_on
 from transformer_viz.numbers_in_words import count_words, share_words
-from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.terms import head_title, kind_words
 from transformer_viz.trace.trace import Trace
 
 TINTS = {name: measure.title for name, measure in MEASURES.items() if measure.is_share} | {"score": "how well the name fits"}
@@ -93,7 +93,7 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
             layout |= panel_axes(number, across, down, (left, right), (1 - bottom / height, 1 - (top + _TITLE) / height))
             missing = MEASURES[tint].missing if tint in MEASURES else "no row with a choice"
             is_grey = all(getattr(head, tint) is None for head in found.of(kind))
-            title = KIND_TITLES[kind] + (f": {missing}" if is_grey else "")
+            title = kind_words(kind) + (f": {missing}" if is_grey else "")
             layout["annotations"].append(words_at(title, left, 1 - top / height, size + 1, colours.ink, yanchor="top"))
         top += _TITLE + panel_height + _TICKS + _GAP
     return PlainFigure(drawn, layout)

@@ -17,7 +17,7 @@ from transformer_viz.figures.tiles import Tile, ends_of, head_cells, tile_map
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
 from transformer_viz.surveys.columns import SurveyComparison, calibration, column, values
 from transformer_viz.surveys.result import Confidence, HeadStatistic, Survey, SurveyedOutputs
-from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title
+from transformer_viz.terms import Kind, head_label, head_title, kind_words
 
 
 @plotly_figure
@@ -52,7 +52,7 @@ def survey_heads(
         ink = ink_on(None if found is None else (found.mean - low) / (high - low), colours)
         number = "–" if found is None else number_words(found.mean)
         tiles.append(Tile(row, head.head, number, ink, escape(next(iter(roles), ("",))[0])))
-    return tile_map(kind, layers, numbers, KIND_TITLES[kind], focus, style, hovers=hovers, tiles=tiles)
+    return tile_map(kind, layers, numbers, kind_words(kind), focus, style, hovers=hovers, tiles=tiles)
 
 
 _HEIGHT, _LARGE = 300, 380
@@ -204,7 +204,7 @@ def survey_difference(
         within = [head_cells(cells, hovers, "", gap=1, zmin=0, zmax=1, colorscale=flat_scale(colours.masked))]
         within.append(hatch_trace(unclear, colours))
     more: dict[str, Any] = {"hovers": hovers, "tiles": tiles, "others": within}
-    return tile_map(kind, layers, significant, KIND_TITLES[kind], focus, style, limit=most, **more)
+    return tile_map(kind, layers, significant, kind_words(kind), focus, style, limit=most, **more)
 
 
 _MOST_NAMED = 16
@@ -236,7 +236,7 @@ def survey_agreement(survey: Survey, kind: Kind, *, style: Style = Style()) -> P
             **base_layout(colours, size),
             "height": 110 + max(_LEAST_MAP, len(labels) * _CELL),
             "margin": {"l": 56, "r": 50, "t": 30, "b": 56},
-            "title": {"text": KIND_TITLES[kind], "font": {"size": size + 2, "color": colours.ink}, "x": 0.5},
+            "title": {"text": kind_words(kind), "font": {"size": size + 2, "color": colours.ink}, "x": 0.5},
             "coloraxis": colour_axis(colours, size, (0, 1), ("0", "0.5", "1")),
             "xaxis": named_axis(colours, size, labels, **names),
             "yaxis": named_axis(colours, size, labels, down=True, **names),

@@ -4,7 +4,7 @@ from transformer_viz.addresses import HeadAddress
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
 from transformer_viz.surveys.columns import SurveyComparison, best, calibration, column
 from transformer_viz.surveys.result import Survey, SurveyedOutputs
-from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.terms import head_title, kind_words
 
 _MOST_ROLES = 4
 _IN_TWENTY = 0.05
@@ -13,7 +13,7 @@ _IN_TWENTY = 0.05
 
 def head_words(place: HeadAddress) -> str:
     """`layer 2 head 1 of cross-attention`."""
-    return f"{head_title(place.layer, place.head)} of {KIND_TITLES[place.kind]}"
+    return f"{head_title(place.layer, place.head)} of {kind_words(place.kind)}"
 
 
 def headline(survey: Survey, name: str) -> str:

@@ -23,7 +23,7 @@ from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.errors import OptionError, SurveyError, join_names, short_repr
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import LARGEST, Count, Range
-from transformer_viz.terms import KIND_TITLES, KINDS, Kind, head_label, layer_label
+from transformer_viz.terms import KINDS, Kind, head_label, kind_words, layer_label
 from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -189,7 +189,7 @@ def map_label(name: str | HeadAddress, kind: Kind) -> str:
         return str(name)
     of, layer, head = find_map(place, {one: (range(HIGHEST), HIGHEST) for one in KINDS})
     if of != kind:
-        raise OptionError(f"{place} is {KIND_TITLES[of]}, and {KIND_TITLES[kind]} is judged")
+        raise OptionError(f"{place} is {kind_words(of)}, and {kind_words(kind)} is judged")
     is_layer = place.count(".") == 1
     label = (
         layer_label(layer) if is_layer else head_label(layer, head) if isinstance(head, int) else f"{layer_label(layer)} {head}"

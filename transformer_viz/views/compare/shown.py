@@ -5,6 +5,7 @@ from typing import Any
 
 from transformer_viz.analysis.compare_words import summary, table
 from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.language import say
 from transformer_viz.viewer import modules
 from transformer_viz.views.components import markup
 from transformer_viz.views.components.style import theme
@@ -37,5 +38,5 @@ def table_of(comparison: Comparison) -> dict[str, Any]:
         for row in table(comparison)
         if row.kind is not None or not is_large
     ]
-    columns = ["what", "A", "B", "A against B"]
-    return {"sentence": [], "strips": [], "caption": "What differs", "columns": columns, "rows": rows}
+    columns = [say("what"), "A", "B", say("A against B")]
+    return {"sentence": [], "strips": [], "caption": say("What differs"), "columns": columns, "rows": rows}

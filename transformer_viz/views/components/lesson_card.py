@@ -20,6 +20,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import say
 from transformer_viz.learn.covers import Cover, cover_of
 from transformer_viz.learn.example_run import Example, example_of, measured
 from transformer_viz.learn.lesson import Piece
@@ -29,7 +30,7 @@ from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, co
 from transformer_viz.learn.words import Words, words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import LONGEST_NUMBER, number_words, typed_number
-from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES
+from transformer_viz.terms import MISTAKE_TITLES, kind_words
 from transformer_viz.trace.hidden_answer import COVERED, hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.untrusted_files import read_bytes
@@ -407,7 +408,7 @@ def _draw_masks(example: Example) -> None:
     at = focus.Focus("lesson", spot.kind, spot.layer, spot.head, spot.row)
     trace = replace(hide_answer(example.trace, example.trace.n_steps), mistake="", edits=())
     for kind, call in pictures.mosaic_calls(trace, DisplayOptions(is_large=False, with_answer=False), at).items():
-        chart.show(call(), f"{MASKS_KEY}-{kind}", f"{KIND_TITLES[kind]}: which cells are masked.")
+        chart.show(call(), f"{MASKS_KEY}-{kind}", say("{kind_titles}: which cells are masked.", kind_titles=kind_words(kind)))
 
 
 # ---- the question

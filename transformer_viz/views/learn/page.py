@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.language import later, say
 from transformer_viz.learn.lesson import LESSONS, LEVELS, Lesson
 from transformer_viz.learn.words import Words, languages, words
 from transformer_viz.views.components import style
@@ -15,17 +16,19 @@ from transformer_viz.views.learn.thumbnails import thumbnail
 from transformer_viz.views.state import lesson_place, link
 from transformer_viz.views.state.lesson_place import Place
 
-TITLE, ICON, ORDER = "Learn", ":material/school:", 7
-_LANGUAGES = {"en": "English", "zh": "中文"}
+TITLE, ICON, ORDER = later("Learn"), ":material/school:", 7
+_LANGUAGES = {"en": later("English"), "zh": "中文"}
 _CSS = Path(__file__).with_name("path.css").read_text(encoding="utf-8")
 
 
 def show() -> None:
     """Draws the page."""
     st.html(f"<style>{_CSS}</style>")
-    st.markdown("What is attention? Each lesson asks you to predict, then to look. It leads through the pages of this app.")
+    st.markdown(
+        say("What is attention? Each lesson asks you to predict, then to look. It leads through the pages of this app.")
+    )
     looks: Any = {"words": lambda name: _LANGUAGES.get(name, name), "label_visibility": "collapsed"}
-    language = link.segmented_control("Language", languages(), key="lesson_language", **looks)
+    language = link.segmented_control(say("Language"), languages(), key="lesson_language", **looks)
     say = words(language)
     found, faults = lesson_place.lessons(language)
     for fault in faults:
@@ -43,9 +46,11 @@ def show() -> None:
             pictures += [_draw(number, places[number], say, is_here=places[number] is here) for number in numbered]
     if any(begun):
         with st.container(horizontal=True, vertical_alignment="center", key="lessons-kept"):
-            about = "A card is done once you answered its question or did what it asks. A cookie of this browser remembers it."
+            about = say(
+                "A card is done once you answered its question or did what it asks. A cookie of this browser remembers it."
+            )
             st.caption(about, width="content")
-            st.button("Forget", "forget-lessons", on_click=lesson_place.forget, type="tertiary")
+            st.button(say("Forget"), "forget-lessons", on_click=lesson_place.forget, type="tertiary")
     # Last of all, since the first visitor waits for their runs.
     for room, lesson in pictures:
         drawn = base64.b64encode(thumbnail(lesson, style.theme()).encode()).decode("ascii")

@@ -16,6 +16,7 @@ import streamlit as st
 
 from transformer_viz import app_folders, untrusted_files
 from transformer_viz.errors import SurveyError
+from transformer_viz.language import say
 from transformer_viz.surveys.result import NAME, Survey, load_survey
 from transformer_viz.text_display import shorten
 from transformer_viz.views.cache import model_list
@@ -58,7 +59,7 @@ _HELD: weakref.WeakSet[Source] = weakref.WeakSet()
 def _read(path: str, changed: float, size: int) -> Survey:
     if size > LARGEST:
         raise SurveyError(
-            f"{NAME} has {size / MB:.0f} MB; the page reads {LARGEST // MB} MB at most. tv.load_survey reads larger ones."
+            f"{name} has {size / MB:.0f} MB; the page reads {LARGEST // MB} MB at most. tv.load_survey reads larger ones."
         )
     return load_survey(path)
 
@@ -82,8 +83,8 @@ def surveys() -> dict[str, Source]:
 
 def box() -> None:
     """Draws a box to drop a survey into; what was dropped is chosen."""
-    uploader.box(f"Drop a survey's {NAME} here", "survey-box", _SORT, _open, most_bytes=LARGEST)
-    st.caption(f"At most {LARGEST // MB} MB. Nothing in a file can run.")
+    uploader.box(say("Drop a survey's {name} here", name=NAME), "survey-box", _SORT, _open, most_bytes=LARGEST)
+    st.caption(say("At most {largest} MB. Nothing in a file can run.", largest=LARGEST // MB))
 
 
 def say() -> None:
@@ -100,7 +101,7 @@ def _open(file_name: str, data: bytes) -> None:
     """Holds what a file's bytes are, under its name, and chooses it; the oldest gives way."""
     name = shorten("".join(sign for sign in file_name if sign.isprintable()), _LONGEST_NAME)
     if len(data) > LARGEST:
-        raise SurveyError(f"{name} has {len(data):,} bytes; at most {LARGEST:,} are read.")
+        raise SurveyError(f"{name} has {len(data):,} bytes; at most {largest:,} are read.")
     held = _opened()
     with _READING:
         if sum(each.size for each in _HELD) + len(data) > MOST_OF_ALL:
@@ -111,7 +112,7 @@ def _open(file_name: str, data: bytes) -> None:
             raise SurveyError(f"{name} is not a survey that this program can read: {error}.") from error
         opened = Source(("opened", hashlib.sha256(data).hexdigest()), lambda: survey, size=len(data))
         _HELD.add(opened)
-    name = f"{name} (opened)"
+    name = say("{name} (opened)", name=name)
     held.pop(name, None)
     while len(held) >= MOST_OPENED:
         held.pop(next(iter(held)))

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import best
@@ -13,14 +14,14 @@ from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey import texts
 from transformer_viz.views.survey.shown import Shown
 
-TITLE, ORDER = "This head", 0
+TITLE, ORDER = later("This head"), 0
 
 
 def show(shown: Shown) -> None:
     """Draws a sentence, the histogram, and three lists of texts."""
     head, survey, number, examples = shown.head, shown.survey, shown.number, shown.survey.texts_of(shown.head)
     row, name = survey.at(head, number.name), sentences.head_words(head)
-    said = f"{name[0].upper()}{name[1:]} is {sentences.role_words(survey, head)}."
+    said = say("{upper}{name} is {survey}.", upper=name[0].upper(), name=name[1:], survey=sentences.role_words(survey, head))
     # Of the best head the page's own sentence has said it.
     if row is not None and number.role is None and head != best(survey, number.name):
         uniform = "" if row.uniform is None else f"; uniform attention {number_words(row.uniform)}"
@@ -38,11 +39,21 @@ def show(shown: Shown) -> None:
         words = f"{count_words(row.n, 'text')} by {of.title} of {sentences.head_words(head)}: mean {number_words(row.mean)}"
         chart.draw(plain(survey_distribution), survey, str(head), of.name, other=other, key="survey-distribution", words=words)
     if examples is None:
-        st.caption("This number is not known for this head in any text, so no text stands out.")
+        st.caption(say("This number is not known for this head in any text, so no text stands out."))
         return
-    st.markdown(f"Texts by **{literal(survey.statistic(examples.by).title)}**. A click opens one in Explore, at this head.")
+    st.markdown(
+        say(
+            "Texts by **{title}**. A click opens one in Explore, at this head.",
+            title=literal(survey.statistic(examples.by).title),
+        )
+    )
     if not texts.is_there(survey.model.name):
-        st.caption(f"{literal(survey.model.name)} is not among the models of this machine, so its texts cannot be opened.")
+        st.caption(
+            say(
+                "{name} is not among the models of this machine, so its texts cannot be opened.",
+                name=literal(survey.model.name),
+            )
+        )
     lists = {
         title.capitalize(): [texts.Line(number_words(each.value), each.text) for each in getattr(examples, name)]
         for name, title in LISTS.items()

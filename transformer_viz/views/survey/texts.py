@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer_viz.addresses import HeadAddress
+from transformer_viz.language import later, say
 from transformer_viz.surveys.result import CUT
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import kind_words
 from transformer_viz.text_display import display_text
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import markup
@@ -17,7 +18,7 @@ from transformer_viz.views.state import focus, link
 from transformer_viz.views.survey.shown import Shown
 
 _GO = "survey_go"
-TRIAL = "On trial"
+TRIAL = later("On trial")
 """The tab of Explore that asks whether a head's attention is the cause."""
 
 
@@ -51,7 +52,7 @@ def show(lists: Mapping[str, Sequence[Line]], shown: Shown, key: str) -> None:
                 for tab in ("", *((TRIAL,) if line.has_trial else ())):
                     href = address(line.text, model, shown.head, tab)
                     links.append({"tab": tab, "at": f"{len(lines)} {tab}", "href": href})
-            cut = "Only the beginning of this text is kept, so it cannot be opened." if is_cut else ""
+            cut = say("Only the beginning of this text is kept, so it cannot be opened.") if is_cut else ""
             more = " ".join(filter(None, [cut, line.more]))
             sections[title].append({"value": line.value, "text": display_text(line.text), "more": more, "links": links})
             lines.append(line)
@@ -68,13 +69,13 @@ def is_there(name: str) -> bool:
 def go() -> None:
     """Goes to Explore where a line was opened. Call it first on the page, since a callback cannot leave a page."""
     if st.session_state.pop(_GO, False):
-        link.go_to("Explore")
+        link.go_to(say("Explore"))
 
 
 def address(text: str, model: str, head: HeadAddress, tab: str = "") -> str:
     """The address of Explore with a text, a model and a head in focus; `tab` is a part of the tab Heads that is open."""
-    place = {"kind": KIND_TITLES[head.kind], "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
-    said = {"text": text, "checkpoint": model, **place, **({"explore_tab": "Heads", "heads_part": tab} if tab else {})}
+    place = {"kind": kind_words(head.kind), "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
+    said = {"text": text, "checkpoint": model, **place, **({"explore_tab": say("Heads"), "heads_part": tab} if tab else {})}
     return f"./?{urlencode(said)}"
 
 
@@ -87,5 +88,5 @@ def _open(lines: Sequence[Line], shown: Shown, at: Any) -> None:
     st.session_state.update(text=lines[int(place)].text, checkpoint=model, text_checkpoint=model, step="")
     focus.go_to_head(head.kind, head.layer, head.head)
     if tab == TRIAL:
-        st.session_state.update(explore_tab="Heads", heads_part=TRIAL)
+        st.session_state.update(explore_tab=say("Heads"), heads_part=TRIAL)
     st.session_state[_GO] = True

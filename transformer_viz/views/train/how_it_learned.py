@@ -12,6 +12,7 @@ from transformer_viz.addresses import map_address
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.language import say
 from transformer_viz.learn.covers import Cover
 from transformer_viz.terms import Kind, row_labels
 from transformer_viz.trace.trace import Trace
@@ -60,7 +61,7 @@ def show(*, is_open: bool) -> None:
     Args:
         is_open: whether the fold is open where the link says nothing.
     """
-    with link.expander("How it learned", key="learned", default=is_open, icon=":material/history:") as fold:
+    with link.expander(say("How it learned"), key="learned", default=is_open, icon=":material/history:") as fold:
         if fold.open:
             _show()
 
@@ -72,7 +73,7 @@ def _show() -> None:
         if state.checkpoint in model_list.models():
             _offer_others(state.checkpoint)
         return
-    if display_options.is_hidden("The moments of a training"):
+    if display_options.is_hidden(say("The moments of a training")):
         return
     if not model_list.has_snapshots(checkpoint):
         _offer_others(checkpoint.name, checkpoint.task.name)
@@ -107,7 +108,7 @@ def _show() -> None:
 def _positions(last: Trace) -> list[str]:
     """What each position is called."""
     rows = row_labels(last.target_tokens, last.output_tokens)
-    return [f"candidates at {rows[t]}" for t in range(len(last.steps))]
+    return [say("candidates at {rows}", rows=rows[t]) for t in range(len(last.steps))]
 
 
 def _under(cover: Cover, moments: Moments, asked: TrainingSnapshot) -> Moments:
@@ -123,12 +124,14 @@ def _under(cover: Cover, moments: Moments, asked: TrainingSnapshot) -> Moments:
 
 def _offer_others(checkpoint: str, task: str = "reverse") -> None:
     names = runs.replayable()
-    words = f"**{literal(checkpoint)}** has no snapshots of its training, so its learning cannot be replayed."
+    words = say(
+        "**{checkpoint}** has no snapshots of its training, so its learning cannot be replayed.", checkpoint=literal(checkpoint)
+    )
     st.info(words + (" These models have some:" if names else ""), icon=":material/history:")
     with st.container(horizontal=True, key="replay-offer"):
         for name in names[:_MOST_OFFERED]:
             st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
-    st.markdown("This command trains a model and keeps 12 snapshots:")
+    st.markdown(say("This command trains a model and keeps 12 snapshots:"))
     st.code(f"python -m transformer_viz train {task} --snapshots 12", language="bash")
 
 

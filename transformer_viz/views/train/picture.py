@@ -11,15 +11,16 @@ from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.page_templates import candidate_steps, seen_reasons
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.language import later, say
+from transformer_viz.terms import Kind, kind_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.hidden_answer import COVERED
 from transformer_viz.training.figures import playback_template
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence, when
 
 _FIXED = {
-    "answer": "Every moment reads the right answer, so the rows stay the same.",
-    "final output": "The right answer is not known, so every moment reads what the finished model writes.",
+    "answer": later("Every moment reads the right answer, so the rows stay the same."),
+    "final output": later("The right answer is not known, so every moment reads what the finished model writes."),
 }
 
 
@@ -58,8 +59,8 @@ def content(
         "pieces": list(pieces),
         "moments": [one.step for one in moments],
         "rows": rows,
-        "when": [f"All heads. {when(one.step)}, reading the same target:" for one in moments],
-        "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
+        "when": [say("All heads. {step}, reading the same target:", step=when(one.step)) for one in moments],
+        "labels": {"output": say("steps of training, one button a moment"), "slider": say("Moment of training")},
         "source": source_strip(first.forced),
         "output": buttons,
         # "step" is a step of training here, so a step of the output is called a row.
@@ -76,7 +77,7 @@ def _button(one: TrainingSnapshot) -> dict[str, Any]:
     sure, is_right = certainty(one), one.written.is_right
     goal, verdict = "right" if one.target == "answer" else "final", {None: "", False: ", wrong", True: ", right"}[is_right]
     writes = f"step {one.step:,} of training: writes {display_text(one.written.text) or 'nothing'}{verdict}"
-    title = f"{writes}; mean probability of the {goal} tokens {sure:.3f}"
+    title = say("{writes}; mean probability of the {goal} tokens {sure:.3f}", writes=writes, goal=goal, sure=sure)
     return {"text": f"{one.step:,}", "title": title, "class": "wrong" if is_right is False else "", "tint": round(sure, 4)}
 
 
@@ -90,7 +91,7 @@ def _kind(
 ) -> dict[str, Any]:
     """A kind of attention as `numbers.js` has it; a moment is a measure of it."""
     attention, found = moments[0].forced.attentions[kind], course(moments, kind)
-    looks = "the source token that looks" if kind == "encoder" else "the token to be written"
+    looks = say("the source token that looks") if kind == "encoder" else say("the token to be written")
     ring = " · ring = the right token" if found.measure == "mass" else ""
     sentences = [
         [
@@ -107,7 +108,7 @@ def _kind(
         for layer in attention.layers
     ]
     return {
-        "title": KIND_TITLES[kind],
+        "title": kind_words(kind),
         "hint": mark(sentence(f"row = {looks} · column = the token looked at{ring}. {_FIXED[moments[0].target]}")),
         "numbers": attention.layers,
         "heads": attention.n_heads,
