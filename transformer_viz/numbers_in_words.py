@@ -99,7 +99,8 @@ def interval_words(ends: Iterable[float], words: Callable[..., str] = number_wor
 
 def count_words(n: int, noun: str, plural: str = "") -> str:
     """`1 text`, `2,000 texts`; the plural is the noun with an s unless it is given."""
-    return say_count(f"{{count:,}} {noun}", f"{{count:,}} {plural or f'{noun}s'}", n)
+    one, several = f"{{count:,}} {noun}", f"{{count:,}} {plural or f'{noun}s'}"
+    return say_count(one, several, n)
 
 
 def ordinal_words(n: int) -> str:

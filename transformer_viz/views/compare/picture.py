@@ -77,7 +77,7 @@ def legend(comparison: Comparison) -> list[tuple[str, str]]:
         later("hatched: masked"): laid.masked == IN_BOTH,
         later("crossed: masked in one alone"): (laid.masked == IN_A) | (laid.masked == IN_B),
     }
-    of_one = legend_of_one(comparison.a, kind, alone=False)
+    of_one = legend_of_one(comparison.a, kind, with_marks=False)
     marks = [say("framed: the largest difference of this map")]
     marks += [say(words) for words, here in patterns.items() if here.any()]
     told = term_tips.mark(" · ".join([of_one, ""]))

@@ -34,7 +34,12 @@ def table_of(comparison: Comparison) -> dict[str, Any]:
     """What differs between two runs; on a projector the table has the maps alone."""
     is_large = display_options.current().is_large
     rows = [
-        {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind, "is_text": row.what in ("reads", "writes")}
+        {
+            "what": row.what,
+            "cells": [row.a, row.b, row.apart],
+            "kind": row.kind,
+            "is_text": row.what in (say("reads"), say("writes")),
+        }
         for row in table(comparison)
         if row.kind is not None or not is_large
     ]

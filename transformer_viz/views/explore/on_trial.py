@@ -337,8 +337,8 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
         )
         before, without = percent_words(found.exact_before.value), percent_words(effect.exact.value)
         words = say(
-            "{texts}, {answers}: {before} are written with all heads, {without} without this one{interval}; log p of each token "
-            "of the answer changes by {change} nats on average.",
+            "{texts}, {answers}: {before} are written with all heads, {without} without this one{interval}; log p of each "
+            "token of the answer changes by {change} nats on average.",
             texts=count_words(found.n_texts, "text"),
             answers=answers,
             before=before,

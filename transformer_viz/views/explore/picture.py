@@ -99,7 +99,9 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
     """What the page says of the run as it is seen."""
     link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     aligns = aligner.current(trace) if curtain.is_open else None
-    here = say_sentence("{head} of {kind}: click a small map for another.", head=("head", ""), kind=("kind", ""))
+    # The browser says which these are.
+    now: Any = {"head": ("head", ""), "kind": ("kind", "")}
+    here = say_sentence("{head} of {kind}: click a small map for another.", **now)
     here = () if levels.is_all() else here
     parts: dict[str, Any] = {
         "aligner": aligned(trace, aligns),

@@ -255,6 +255,11 @@ def go_to_head(kind: Kind, layer: int, head: int) -> None:
     st.session_state.kind, st.session_state.layer, st.session_state.head = kind, layer, head
 
 
+def in_link(kind: Kind, layer: int, head: Head) -> dict[str, str]:
+    """A place as a link has it."""
+    return {"kind": KIND_TITLES[kind], "layer": f"layer {layer + 1}", "head": _head(head)}
+
+
 def layer_words(layer: int) -> str:
     """`layer 2`."""
     return say("layer {layer}", layer=layer + 1)

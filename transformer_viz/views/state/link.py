@@ -194,8 +194,8 @@ def option(
         fallback: takes the place of a session's value that is not possible any more; the default where None.
         is_drawn: False where its box may be drawn later, and not in this run: the address does not say then that it has its
             default.
-        said: an option as its box says it, in the language of the visit; without it, what its words are there. `str` is for names
-            that somebody gave.
+        said: an option as its box says it, in the language of the visit; without it, what its words are there. `str` is for
+            names that somebody gave.
     """
     if said is not None:
         st.session_state.setdefault(_SAYS, {})[key] = said

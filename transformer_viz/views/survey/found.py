@@ -59,7 +59,7 @@ _HELD: weakref.WeakSet[Source] = weakref.WeakSet()
 def _read(path: str, changed: float, size: int) -> Survey:
     if size > LARGEST:
         raise SurveyError(
-            f"{name} has {size / MB:.0f} MB; the page reads {LARGEST // MB} MB at most. tv.load_survey reads larger ones."
+            f"{NAME} has {size / MB:.0f} MB; the page reads {LARGEST // MB} MB at most. tv.load_survey reads larger ones."
         )
     return load_survey(path)
 
@@ -87,7 +87,7 @@ def box() -> None:
     st.caption(say("At most {largest} MB. Nothing in a file can run.", largest=LARGEST // MB))
 
 
-def say() -> None:
+def tell() -> None:
     """Draws why what was dropped last is not shown."""
     uploader.tell(_SORT)
     uploader.forget(_SORT)
@@ -101,7 +101,7 @@ def _open(file_name: str, data: bytes) -> None:
     """Holds what a file's bytes are, under its name, and chooses it; the oldest gives way."""
     name = shorten("".join(sign for sign in file_name if sign.isprintable()), _LONGEST_NAME)
     if len(data) > LARGEST:
-        raise SurveyError(f"{name} has {len(data):,} bytes; at most {largest:,} are read.")
+        raise SurveyError(f"{name} has {len(data):,} bytes; at most {LARGEST:,} are read.")
     held = _opened()
     with _READING:
         if sum(each.size for each in _HELD) + len(data) > MOST_OF_ALL:

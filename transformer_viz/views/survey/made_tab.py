@@ -5,7 +5,7 @@ import shlex
 import pandas as pd
 import streamlit as st
 
-from transformer_viz import export
+from transformer_viz import export, language
 from transformer_viz.figures.theme import Style
 from transformer_viz.language import later, say
 from transformer_viz.surveys import sentences
@@ -25,9 +25,13 @@ def show(shown: Shown) -> None:
     st.markdown(sentence(sentences.survey_words(survey)))
     if failed := survey.texts.failed:
         n, n_failed = len(failed), survey.texts.n_failed
-        st.markdown(f"Texts that could not be read, {f'the first {n} of {n_failed:,}' if n < n_failed else f'{n} in all'}:")
+        st.markdown(
+            say("Texts that could not be read, the first {n} of {all:,}:", n=n, all=n_failed)
+            if n < n_failed
+            else say("Texts that could not be read, {n} in all:", n=n)
+        )
         rows = [(each.line, display_text(each.text), each.why) for each in failed]
-        st.dataframe(pd.DataFrame(rows, columns=["line", "text", "why"]), hide_index=True)
+        st.dataframe(pd.DataFrame(rows, columns=[say("line"), say("text"), say("why")]), hide_index=True)
     # A table of all numbers, and the report, which is made when it is asked for.
     with st.container(horizontal=True, vertical_alignment="center"):
         csv = survey.to_frame().to_csv(index=False).encode()
@@ -36,14 +40,14 @@ def show(shown: Shown) -> None:
         if st.button(say("Make the report"), key="survey-report", icon=":material/description:", help=help_):
             state.survey_report = asked
         if state.get("survey_report") == asked:
-            looks, of = Style(style.theme()), (say("survey report"), *shown.identity, style.theme())
+            looks, of = Style(style.theme()), ("survey report", language.current(), *shown.identity, style.theme())
             name, make = "report.html", lambda: export.survey_html(survey, style=looks).encode()
             made_file.download(name, "text/html", "survey-report-file", of, make)
     st.markdown(say("One of your own, over the texts of a file, one a line:"))
     name = survey.model.name
     option = "--model" if name in model_list.models() else "--checkpoint"
     # The name is the file's, which anybody may have written.
-    command = f"python -m transformer_viz survey {option} {shlex.quote(name)} --texts my-texts.txt -o {folder}/mine"
+    command = f"python -m transformer_viz survey {option} {shlex.quote(name)} --texts my-texts.txt -o {FOLDER}/mine"
     st.code(command, language="bash", wrap_lines=True)
     st.caption(
         say(

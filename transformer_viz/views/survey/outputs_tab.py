@@ -37,8 +37,10 @@ def show(shown: Shown) -> None:
             chart.draw(plain(survey_calibration), outputs.confidence, key="survey-calibration", words=words)
     lines = []
     for each in outputs.worst:
-        expected = "" if each.expected is None else f", expected {display_text(each.expected) or 'nothing'}"
-        wrote = f"wrote {display_text(each.output) or 'nothing'}{expected}"
+        output = display_text(each.output) or say("nothing")
+        wrote = say("wrote {text}", text=output)
+        if each.expected is not None:
+            wrote = say("wrote {text}, expected {right}", text=output, right=display_text(each.expected) or say("nothing"))
         lines.append(texts.Line(number_words(each.confidence), each.text, wrote, has_trial=True))
     by = say("the first wrong token") if outputs.n_known else say("a token on average")
     texts.show(

@@ -9,7 +9,7 @@ from transformer_viz import app_folders, server_settings
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.figures.figure_data import plain
-from transformer_viz.language import later, say
+from transformer_viz.language import later, listed, say, say_count
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import SurveyComparison, best, columns, compare_surveys, kinds
 from transformer_viz.surveys.figures import survey_difference, survey_heads
@@ -51,14 +51,19 @@ def show() -> None:
         )
         st.markdown(say("Or open one:") if app_folders.surveys() is None else listed)
         found.box()
-        found.say()
+        found.tell()
         return
     # Which survey, and which one beside it. From another page's model one comes to its own.
     if "survey" not in state and "survey" not in link.address() and state.get("checkpoint") in known:
         state.survey = state.checkpoint
     default = _DEFAULT if _DEFAULT in known else next(iter(known))
-    name = link.option("survey", list(known), default)
-    other_name = link.option("survey_beside", {NONE: say("compare with …"), **{each: each for each in known}}, NONE)
+    name = link.option("survey", list(known), default, said=str)
+    other_name = link.option(
+        "survey_beside",
+        {NONE: later("compare with …"), **{each: each for each in known}},
+        NONE,
+        said=lambda each: each or say("compare with …"),
+    )
     looks: dict[str, Any] = {"width": 260, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         link.selectbox(say("Survey"), key="survey", **looks)
@@ -66,8 +71,8 @@ def show() -> None:
         with st.popover(say("Open another"), icon=":material/folder_open:"):
             found.box()
         display_options.popover("survey")
-    found.say()
-    if display_options.is_hidden(say("The heads and outputs of a survey")):
+    found.tell()
+    if display_options.is_hidden(later("The heads and outputs of a survey")):
         return
     try:
         survey = _read(known, name)
@@ -78,8 +83,12 @@ def show() -> None:
     if not numbers:
         st.info(sentence(sentences.survey_words(survey)), icon=":material/info:")
         return
-    titles = {each: say("heads by {title}", title=column.title) for each, column in numbers.items()}
-    number = numbers[link.option("survey_number", titles)]
+    titles = {each: f"heads by {column.title}" for each, column in numbers.items()}
+    number = numbers[
+        link.option(
+            "survey_number", titles, said=lambda each: say("heads by {title}", title=sentences.statistic_title(numbers[each]))
+        )
+    ]
     head = _focus(survey, number.name)
     beside, comparison = None, None
     if other_name != NONE:
@@ -126,7 +135,8 @@ def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[Call]:
     there = kinds(survey, number.name)
     if comparison is not None:
         there = tuple(kind for kind in survey.kinds if any(comparison.of(kind)))
-    what = number.title if comparison is None else say("difference of {title}", title=number.title)
+    what = sentences.statistic_title(number)
+    what = what if comparison is None else say("difference of {title}", title=what)
     tables: dict[Kind, dict[str, Any]] = {}
     calls = []
     for kind, of_kind in survey.kinds.items():
@@ -148,8 +158,9 @@ def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[Call]:
     if not there:
         return []
     missing = [kind_words(kind) for kind in survey.kinds if kind not in there]
-    has = "has" if len(missing) == 1 else "have"
-    without = f" {' and '.join(missing).capitalize()} {has} no such number." if missing else ""
+    without = say_count(
+        "{kinds} has no such number.", "{kinds} have no such number.", len(missing), kinds=listed(missing).capitalize()
+    )
     words = say("Click a head to see what it does, and on which texts. Each map has its own scale, which its bar says.")
     if comparison is not None:
         words = say(
@@ -157,8 +168,9 @@ def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[Call]:
             "chance. All maps have one scale."
         )
         if comparison.is_same_texts:
-            words += " Both surveyed the same texts, so the intervals are too wide rather than too narrow."
-    st.caption(words + without)
+            wide = say("Both surveyed the same texts, so the intervals are too wide rather than too narrow.")
+            words = say("{sentence} {next}", sentence=words, next=wide)
+    st.caption(say("{sentence} {next}", sentence=words, next=without) if missing else words)
     return calls
 
 

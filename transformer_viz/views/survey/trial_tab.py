@@ -34,22 +34,30 @@ def show(shown: Shown) -> None:
         )
     st.markdown(shown.heading(words))
     mode = found.mode or "word"
-    top, rho = say("at the cause, {mode}", mode=mode), f"ρ, {mode}"
+    top, rho = f"at the cause, {mode}", f"ρ, {mode}"
     columns = {
         "map": [each.name for each in found.maps],
         top: [each.top.value for each in found.maps],
         "at the cause, 95 %": [_ends(each.top, lambda ends: interval_words(ends, percent_words, 1)) for each in found.maps],
         "by chance": [found.chance.value] * len(found.maps),
         rho: [each.rho.value for each in found.maps],
-        "ρ, 95 %": [_ends(each.rho, lambda ends: " to ".join(f"{end + 0.0:.2f}" for end in ends)) for each in found.maps],
+        "ρ, 95 %": [_ends(each.rho, lambda ends: interval_words(ends, lambda end: f"{end + 0.0:.2f}")) for each in found.maps],
     }
-    table.show(columns, say("Every map beside the cause"), percents=(top, say("by chance")))
+    table.show(columns, say("Every map beside the cause"), percents=(top, "by chance"))
     st.caption(
         literal(
-            f"{kind_words(found.kind).capitalize()}, over {count_words(found.n_texts, 'text')} of the survey. Judged are "
-            f"{count_words(found.n_judged, 'step')} in which a token matters by {LEAST} nats or more; "
-            f"{left_out_words(found)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
-            "Intervals resample the texts; where all are alike, that cannot say how far it holds."
+            say(
+                "{attention}, over {texts} of the survey. Judged are {steps} in which a token matters by {least} nats or more; "
+                "{left_out}. {maps}. ρ is Spearman's rank correlation; {floor}. Intervals resample the texts; where all are "
+                "alike, that cannot say how far it holds.",
+                attention=kind_words(found.kind).capitalize(),
+                texts=count_words(found.n_texts, "text"),
+                steps=count_words(found.n_judged, "step"),
+                least=LEAST,
+                left_out=left_out_words(found),
+                maps=say(MAP_WORDS),
+                floor=say(FLOOR_WORDS),
+            )
         )
     )
 

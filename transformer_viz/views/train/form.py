@@ -118,10 +118,12 @@ def show() -> Recipe | None:
     # Another task or variant brings its own settings.
     reset: Any = {"on_change": link.reset, "args": (*(f"train_{name}" for name in FIELDS), "train_name")}
     with left:
-        task = link.selectbox(say("Task"), tasks.names(), key="train_task", default=_TASK, help=_help(say("Task")), **reset)
+        task = link.selectbox(
+            say("Task"), tasks.names(), key="train_task", said=str, default=_TASK, help=_help("Task"), **reset
+        )
     with right:
-        reset |= {"default": _VARIANT, "help": _help(say("Variant"))}
-        variant = link.selectbox(say("Variant"), variants.names(), key="train_variant", **reset)
+        reset |= {"default": _VARIANT, "help": _help("Variant")}
+        variant = link.selectbox(say("Variant"), variants.names(), key="train_variant", said=str, **reset)
     summary, _, more = variants.description(variant).partition("\n\n")
     right.caption(literal(summary), help=literal(more))
     try:
@@ -141,13 +143,13 @@ def show() -> Recipe | None:
     # Every setting, an error under the group that it is about.
     is_bool = {name: HINTS[name] is bool for name in SWITCHES}
     groups = {
-        "Size: layers, heads, widths": [(len(SIZES), SIZES)],
-        "Architecture: norms, biases, scaling, positions": [
+        say("Size: layers, heads, widths"): [(len(SIZES), SIZES)],
+        say("Architecture: norms, biases, scaling, positions"): [
             (2, [name for name in SWITCHES if not is_bool[name]]),
             (2, [name for name in SWITCHES if is_bool[name]]),
             (2, FLOATS),
         ],
-        "Training: steps, optimizer, schedule, loss": [(3, CHOICES), (2, NUMBERS)],
+        say("Training: steps, optimizer, schedule, loss"): [(3, CHOICES), (2, NUMBERS)],
     }
     places = []
     with st.expander(say("Advanced: all settings"), expanded=bool(_changed(base)), icon=":material/tune:"):
@@ -183,15 +185,15 @@ def _setting(name: str, default: Any) -> None:
     if name not in _LIMITS:
         label = {**SWITCHES, **CHOICES}[name]
         if HINTS[name] is bool:
-            link.toggle(label, key=key, default=default, help=_help(label))
+            link.toggle(say(label), key=key, default=default, help=_help(label))
         else:
-            link.selectbox(label, get_args(HINTS[name]), key=key, default=default, help=_help(label))
+            link.selectbox(say(label), get_args(HINTS[name]), key=key, default=default, help=_help(label), said=str)
         return
     label, least, most = _LIMITS[name]
     looks: dict[str, Any] = {"format": "%g"} if isinstance(least, float) else {}
     if looks and name in NUMBERS:
         looks["step"] = 0.001
-    link.number_input(label, least, most, default, key=key, help=_help(label), **looks)
+    link.number_input(say(label), least, most, default, key=key, help=_help(label), **looks)
 
 
 def _effective(recipe: Recipe) -> dict[str, Any]:
@@ -257,8 +259,8 @@ def command(
     parts = [
         f"python -m transformer_viz train {shlex.quote(task)} --variant {shlex.quote(variant)}",
         *(_option(setting, value) for setting, value in settings.items()),
-        say("--snapshots {snapshots}", snapshots=snapshots),
-        say("--samples {samples}", samples=samples),
+        f"--snapshots {snapshots}",
+        f"--samples {samples}",
         f"-o {_path(folder)}",
     ]
     lines = [parts[0]]

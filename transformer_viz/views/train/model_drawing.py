@@ -17,7 +17,7 @@ _WIDE = 372
 
 def show(recipe: Recipe | None) -> None:
     """Draws the switch and, while it is on and the form makes a model, the drawing."""
-    is_on = link.toggle(_TITLE, key="where", help=glossary.sentence(_TITLE))
+    is_on = link.toggle(say(_TITLE), key="where", help=glossary.sentence(_TITLE))
     if recipe is not None and is_on:
         with st.container(width=_WIDE, key="train-drawing"):
             drawing.show(architecture_of(form.config(recipe)), say("The model of this form."), "drawing")

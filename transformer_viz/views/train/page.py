@@ -17,7 +17,7 @@ from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, code, lesson_card
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.state import display_options, link
+from transformer_viz.views.state import display_options, link, visit_language
 from transformer_viz.views.train import form, how_it_learned, model_drawing, progress
 
 TITLE, ICON, ORDER = later("Train"), ":material/model_training:", 4
@@ -26,14 +26,14 @@ HAS_VIEWER = True
 
 _EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"
-_estimate = st.cache_resource(max_entries=64, show_spinner=later("Estimating …"))(estimate.estimate)
+_estimate = st.cache_resource(max_entries=64, show_spinner=False)(estimate.estimate)
 
 
 def show() -> None:
     """Draws the page."""
     state = st.session_state
     if state.pop("train_open", False):
-        link.go_to(say("Explore"))
+        link.go_to("Explore")
     if lesson_card.at_start("moment") is not None:
         # A lesson speaks of this training alone: nobody's own stands in its place.
         how_it_learned.show(is_open=True)
@@ -48,9 +48,9 @@ def show() -> None:
             with st.container(gap="xsmall"):
                 for preset in form.PRESETS:
                     st.button(
-                        preset.title,
+                        say(preset.title),
                         f"preset-{preset.task}",
-                        preset.help,
+                        say(preset.help),
                         _begin,
                         args=(preset.recipe, None),
                         icon=":material/bolt:",
@@ -80,7 +80,11 @@ def _show_job() -> None:
     # The chosen training, or else the newest.
     known = {job.name: job for job in jobs.jobs()}
     if names := [*known]:
-        chosen = link.selectbox(say("Training"), names, key="train_job") if len(names) > 1 else link.option("train_job", names)
+        chosen = (
+            link.selectbox(say("Training"), names, key="train_job", said=str)
+            if len(names) > 1
+            else link.option("train_job", names, said=str)
+        )
         job = known[chosen]
         words = say("type your own; empty: an example of the task")
         link.text_input(say("A string to watch"), key="train_probe", most=_LONGEST_PROBE, placeholder=words)
@@ -106,6 +110,7 @@ def _show_job() -> None:
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
+@visit_language.spoken
 def _live(name: str) -> None:
     job = next((job for job in jobs.jobs() if job.name == name), None)
     if job is None:
@@ -123,13 +128,18 @@ def _live(name: str) -> None:
 
 def _start_box(recipe: Recipe) -> None:
     try:
-        needed = _estimate(recipe)
+        with st.spinner(say("Estimating …")):
+            needed = _estimate(recipe)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
     st.markdown(
-        f"**{count_words(needed.parameters, 'parameter')}**, about {bytes_words(needed.memory)} of memory, "
-        f"roughly {duration_words(needed.seconds)} on one core."
+        say(
+            "**{parameters}**, about {memory} of memory, roughly {time} on one core.",
+            parameters=count_words(needed.parameters, "parameter"),
+            memory=bytes_words(needed.memory),
+            time=duration_words(needed.seconds),
+        )
     )
     if needed.seconds > jobs.MOST_SECONDS:
         st.caption(

@@ -30,10 +30,10 @@ _MOST_MOMENTS = 12
 Badge = tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]
 """Its words, icon and colour."""
 _STATE_WORDS: dict[jobs.State, Badge] = {
-    "starting": ("starting", ":material/hourglass_top:", "gray"),
-    "running": ("training", ":material/play_arrow:", "blue"),
-    "paused": ("paused", ":material/pause:", "orange"),
-    "finished": ("finished", ":material/check:", "green"),
+    "starting": (later("starting"), ":material/hourglass_top:", "gray"),
+    "running": (later("training"), ":material/play_arrow:", "blue"),
+    "paused": (later("paused"), ":material/pause:", "orange"),
+    "finished": (later("finished"), ":material/check:", "green"),
     "failed": (later("did not finish"), ":material/error:", "red"),
 }
 _REQUESTED: dict[jobs.Request, Badge] = {
@@ -111,7 +111,7 @@ def _header(job: Job, state: jobs.State, rows: Sequence[Row]) -> None:
         words, icon, colour = _REQUESTED[requested]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{literal(job.name)}**")
-        st.badge(words, icon=icon, color=colour)
+        st.badge(say(words), icon=icon, color=colour)
         st.caption(literal(f"{job.recipe.task}, {job.recipe.variant}"))
     text = say("step {step:,} of {steps:,}", step=step, steps=job.recipe.steps)
     recent = rows[-6:]
@@ -119,10 +119,10 @@ def _header(job: Job, state: jobs.State, rows: Sequence[Row]) -> None:
         # At the pace of the last rows.
         pace = (recent[-1]["at"] - recent[0]["at"]) / max(1, step - recent[0]["step"])
         left = pace * (job.recipe.steps - step) - (time.time() - recent[-1]["at"])
-        text += f" · about {duration_words(max(1.0, left))} left"
+        text = say("{done} · about {time} left", done=text, time=duration_words(max(1.0, left)))
     held_out = [row["held_out"] for row in rows if row.get("held_out") is not None]
     if held_out:
-        text += f" · {percent_words(held_out[-1], 1)} of held-out texts right"
+        text = say("{done} · {share} of held-out texts right", done=text, share=percent_words(held_out[-1], 1))
     st.progress(min(1.0, step / job.recipe.steps), text=text)
 
 
@@ -171,7 +171,10 @@ def _attention(job: Job, rows: Sequence[Row]) -> None:
             probe=of_run(probe),
         )
     )
-    said = [(f"step {step:,}: {display_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
+    said = [
+        (say("step {step:,}: {text}", step=step, text=display_text(run.text) or say("(nothing)")), forced)
+        for step, (run, forced) in moments
+    ]
     per_row = 2 if screen.is_narrow() else 6
     words = say("One head's cross-attention at several steps of the training; rows are the output, columns the source")
     chart.draw(figures.snapshot_maps, said, map_address("cross", layer, head), per_row=per_row, key="filmstrip", words=words)
