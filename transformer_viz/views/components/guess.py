@@ -51,7 +51,8 @@ def boxes(trace: Trace) -> None:
     row = st.form("guess", clear_on_submit=True, border=False)
     with row.container(horizontal=True, vertical_alignment="center"):
         if trace.output_tokens:
-            asks = say("Which {unit} comes next?", unit=say(unit(written) if step > 1 else "token"))
+            noun = unit(written) if step > 1 else "token"
+            asks = say("Which {unit} comes next?", unit=say(noun))
             st.markdown(asks, width=190)
             looks: Any = {"label_visibility": "collapsed", "autocomplete": "off", "disabled": is_over, "width": 120}
             st.text_input(asks, max_chars=_LONGEST, key="guessed", **looks)

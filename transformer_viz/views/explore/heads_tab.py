@@ -78,8 +78,8 @@ def _show_grades(shown: Shown) -> None:
             widths = "\n".join(f"- **{say(name)}**: {literal(say(words))}" for name, words in WIDTHS.items())
             named = say("A head is named after the keys that have most of its weight. Each row looks at …")
             counts = say(
-                "A rule counts from a mean weight of {least:g}, at least {margin:g} above uniform attention, on at least {share} "
-                "of the rows; the highest names the head. Where none counts:",
+                "A rule counts from a mean weight of {least:g}, at least {margin:g} above uniform attention, on at least "
+                "{share} of the rows; the highest names the head. Where none counts:",
                 least=THRESHOLD,
                 margin=MARGIN,
                 share=percent_words(COVERAGE),
