@@ -7,7 +7,7 @@ from functools import cache
 
 from transformer_viz import language
 
-_SAID = re.compile(r'(?<![.\w#$])(?:say|later)\(\s*("(?:[^"\\\n]|\\.)*")')
+_SAID = re.compile(r'(?<![.\w#$])(?:say|saySentence|later)\(\s*("(?:[^"\\\n]|\\.)*")')
 
 
 def texts(code: str) -> Iterator[tuple[int, str]]:

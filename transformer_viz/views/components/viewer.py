@@ -217,7 +217,7 @@ def show(
     }
     with st.container(key="picture"):
         about = None if beside is None else beside.is_change, masks is not None
-        _picture(*about)(key=KEY, data=data, on_at_change=partial(_hear, on_way, on_cell))
+        _picture(*about, language.current())(key=KEY, data=data, on_at_change=partial(_hear, on_way, on_cell))
 
 
 def show_heads(
@@ -236,7 +236,7 @@ def show_heads(
     content = {"kinds": kinds, "accent": style.figure_style().colours.accent}
     html = f'<div class="heads">{_KINDS}</div>{_MISSING}{_TILES}</div>'
     place = {"kind": at.kind, "layer": at.layer, "head": at.head}
-    _show_other(_other("heads", html), sent_runs.packed(content), kinds, place, run, chosen, page)
+    _show_other(_other("heads", html, language.current()), sent_runs.packed(content), kinds, place, run, chosen, page)
 
 
 def show_one_head(
@@ -269,7 +269,7 @@ def show_one_head(
     content = {"kinds": kinds, "accent": style.figure_style().colours.accent, "of": [run, repr(style.figure_style())]}
     row = '<select data-box="row" aria-label="Row"></select>'
     room = f'<div class="focus" data-part="maps"></div>{_MISSING}'
-    component = _other("one-head", f'<div class="one-head">{_KINDS}{row}</div>{room}</div>')
+    component = _other("one-head", f'<div class="one-head">{_KINDS}{row}</div>{room}</div>', language.current())
     rows = {kind: about["rows"] for kind, about in kinds.items()}
     _show_other(component, sent_runs.packed(content), kinds, place, run, chosen, page, part, n_bytes, rows=rows)
 
@@ -302,7 +302,9 @@ def show_learned(
         kept[key] = sent_runs.packed(content())
     position = '<select data-box="position" aria-label="Candidates of position"></select>'
     room = f'<div class="focus" data-part="maps"></div>{_MISSING}<p class="when" data-part="when"></p>{_TILES}'
-    component = _other("learned", f'<div class="learned">{modules.text("player.html")}{_KINDS}{position}</div>{room}</div>')
+    player = assets.templates().get_template("player.html").render()
+    html = f'<div class="learned">{player}{_KINDS}{position}</div>{room}</div>'
+    component = _other("learned", html, language.current())
     titles = {kind: {"title": KIND_TITLES[kind]} for kind in of.kinds}
     _show_other(component, kept[key], titles, place, run, chosen, page, positions=link.words_of("position"))
 
@@ -475,13 +477,13 @@ def _component(name: str) -> Any:
 
 
 @cache
-def _other(name: str, html: str) -> Any:
+def _other(name: str, html: str, now: str) -> Any:
     return _of_module(name, "picture", html=html, css=_styles(), isolate_styles=False)
 
 
 @cache
-def _picture(is_change: bool | None, with_mask: bool) -> Any:
-    """Of one run, or of two where it is known whether one of them is the other after a change."""
+def _picture(is_change: bool | None, with_mask: bool, now: str) -> Any:
+    """Of one run, or of two where it is known whether one of them is the other after a change; once for each language."""
     html = _viewer() if is_change is None else _two_viewers(is_change, with_mask)
     if is_change is None and with_mask:
         html = f'<div class="masked">{_MASK}{html}</div>'
