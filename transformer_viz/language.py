@@ -78,6 +78,16 @@ def say(template: str, /, **fields: object) -> str:
     return _catalogue(current()).gettext(template).format(**fields)
 
 
+def known(text: str) -> str:
+    """A text that may be one of the program's own, in the language of now; any other as it is, also where it has braces."""
+    return translation(text, current()) or text
+
+
+def english(template: str, /, **fields: object) -> str:
+    """The English text, in whatever language: for links and files, whose words are the same for everybody."""
+    return template.format(**fields)
+
+
 def say_count(one: str, many: str, count: int, /, **fields: object) -> str:
     """`say` of a text that is another one for one thing than for several; `{count}` is the number.
 
@@ -95,6 +105,11 @@ def later(template: str) -> str:
     return template
 
 
+def later_count(one: str, many: str) -> tuple[str, str]:
+    """`later` of a text that is another one for several things, for `say_count`."""
+    return one, many
+
+
 def listed(names: Iterable[str]) -> str:
     """Several one after the other, as `a, b and c`."""
     names = list(names)
@@ -105,6 +120,30 @@ def listed(names: Iterable[str]) -> str:
     for name in some[1:]:
         before = say("{names}, {name}", names=before, name=name)
     return say("{names} and {name}", names=before, name=last)
+
+
+def sentences(parts: Iterable[str]) -> str:
+    """Whole sentences one after the other: Chinese has no blank between them."""
+    before, *others = [*parts] or [""]
+    for part in others:
+        before = say("{sentence} {next}", sentence=before, next=part)
+    return before
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Several of which one may be chosen, as `a or b`."""
+    before, *others = [*names] or [""]
+    for name in others:
+        before = say("{names} or {name}", names=before, name=name)
+    return before
+
+
+def enumerated(names: Iterable[str]) -> str:
+    """Several one after the other, as `a, b, c`."""
+    before, *others = [*names] or [""]
+    for name in others:
+        before = say("{names}, {name}", names=before, name=name)
+    return before
 
 
 def translation(template: str, language: str) -> str | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from transformer_viz.analysis.word_starts import groups, is_special, spelt, word_starts
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.steps import Fill, Step
 from transformer_viz.trace.trace import Trace
@@ -99,7 +99,7 @@ def kind_title(trace: Trace, kind: Kind, *, in_full: bool = True) -> str:
         in_full: with what pooling does; else its name alone, where there is little room.
     """
     how = " (keys summed, queries averaged)" if in_full else ""
-    return f"{KIND_TITLES[kind]} by words{how}" if is_by_words(trace) else KIND_TITLES[kind]
+    return f"{kind_words(kind)} by words{how}" if is_by_words(trace) else kind_words(kind)
 
 
 def by_words(trace: Trace) -> Trace:

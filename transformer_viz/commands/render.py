@@ -118,7 +118,14 @@ def run(
         n_steps = max(1, trace.n_steps)
         if step is not None and step > n_steps:
             raise OptionError(f"--step {step} is not possible; this run has 1 to {n_steps}")
-        options = {"head": head, "step": None if step is None else step - 1, **size, **on_paper, "aligner": aligner, "language": language}
+        options = {
+            "head": head,
+            "step": None if step is None else step - 1,
+            **size,
+            **on_paper,
+            "aligner": aligner,
+            "language": language,
+        }
         options = {name: value for name, value in options.items() if value is not None}
         options |= {"theme": theme or "auto", "large": large, "with_answer": not hide_answer, "colours": colours or "fixed"}
     if ending == "html":

@@ -145,9 +145,7 @@ def shown(trace: Trace) -> str | None:
     return f"<p>A window: the first {parts}; {more}.</p>{frame(seen)}"
 
 
-def figure_html(
-    figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True, language: str | None = None
-) -> str:
+def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True, language: str | None = None) -> str:
     """Makes an HTML page of any figure.
 
     Args:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Piece, Sentence, plain, say_sentence
+from transformer_viz.analysis.sentences import Sentence, plain, say_sentence
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.content import PageTheme, page_title
 from transformer_viz.export.pages import THEMES, page

@@ -11,7 +11,7 @@ from transformer_viz.export.assets import FOLDER
 from transformer_viz.export.pages import PlotlyJs, page
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.figures.theme import Style
-from transformer_viz.language import later, say, speaking
+from transformer_viz.language import known, later, say, speaking
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import columns, kinds
@@ -22,7 +22,7 @@ from transformer_viz.surveys.figures import (
     survey_heads,
     survey_lengths,
 )
-from transformer_viz.surveys.result import Survey
+from transformer_viz.surveys.result import Survey, SurveyedStatistic
 from transformer_viz.terms import head_title, kind_words
 from transformer_viz.text_display import display_text
 
@@ -34,9 +34,7 @@ LISTS = {
 """The texts that are kept of a head, and what their lists are called."""
 
 
-def survey_html(
-    survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = "packed", language: str | None = None
-) -> str:
+def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = "packed", language: str | None = None) -> str:
     """Makes one HTML page of a survey; the same survey and arguments give the same bytes.
 
     Args:
@@ -54,6 +52,10 @@ def survey_html(
 
 def _page(survey: Survey, style: Style, plotlyjs: PlotlyJs) -> str:
     """The page in the language of now."""
+
+    def title_of(number: SurveyedStatistic) -> str:
+        return known(number.title)
+
     by_name, outputs, verdict = columns(survey), survey.outputs, survey.verdict
     heads = {
         name: {kind: _plain(plain(survey_heads)(survey, kind, name, style=style)) for kind in kinds(survey, name)}
@@ -87,8 +89,14 @@ def _page(survey: Survey, style: Style, plotlyjs: PlotlyJs) -> str:
             for entry in outputs.worst
         ]
     if verdict is not None:
-        judged = f"{count_words(verdict.n_texts, 'text')}, {count_words(verdict.n_judged, 'step')} judged"
-        tables["judged"] = f"{judged}; {left_out_words(verdict)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}."
+        tables["judged"] = say(
+            "{texts}, {steps} judged; {left_out}. {map}. ρ is Spearman's rank correlation; {floor}.",
+            texts=count_words(verdict.n_texts, "text"),
+            steps=count_words(verdict.n_judged, "step"),
+            left_out=left_out_words(verdict),
+            map=known(MAP_WORDS),
+            floor=known(FLOOR_WORDS),
+        )
         tables["verdict"] = [
             *((entry.name, *_ends(entry.top), *_ends(entry.rho)) for entry in verdict.maps),
             (say("by chance"), *_ends(verdict.chance), "", ""),

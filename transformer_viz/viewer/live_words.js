@@ -31,7 +31,7 @@ const code = (text) => ["code", shorten(displayText(text), MOST_WORDS)];
 
 // The place of a token, and of a step, in a sentence.
 const placeWords = (place) => say("{noun} {place}", { noun: say("token"), place: place + 1 });
-const stepWords = (step) => say("{noun} {place}", { noun: say("step"), place: step + 1 });
+const stepWords = (step) => say("step {step}", { step: step + 1 });
 
 // Text as Plotly draws it literally.
 export function escaped(text) {
