@@ -40,12 +40,13 @@ def suffix() -> str:
 
 
 @contextmanager
-def speaking(language: str) -> Generator[None]:
-    """All that is said within is in this language.
+def speaking(language: str | None) -> Generator[None]:
+    """All that is said within is in this language; None is the one of now.
 
     Raises:
         OptionError: there is no catalogue of it.
     """
+    language = current() if language is None else language
     if language not in languages():
         raise OptionError(f"language {short_repr(language)} is not known; choose one of {join_names(languages())}")
     before = _now.set(language)

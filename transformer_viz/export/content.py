@@ -46,6 +46,7 @@ class ShownOptions(TypedDict, total=False):
     large: bool
     with_answer: bool
     colours: Scale
+    language: str | None
 
 
 class FileOptions(ShownOptions, total=False):
