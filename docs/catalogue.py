@@ -22,8 +22,8 @@ from transformer_viz.language import DOMAIN, FOLDER
 from transformer_viz.viewer import script_words
 
 ROOT = Path(__file__).resolve().parents[1]
-_ONE, _SEVERAL = ("say", "say_sentence", "later"), "say_count"
-"""The functions whose first argument is an English text, and the one that has two."""
+_ONE, _SEVERAL = ("say", "say_sentence", "later"), ("say_count", "later_count")
+"""The functions whose first argument is an English text, and those that have two."""
 _HOMES = ("transformer_viz.language", "transformer_viz.analysis.sentences")
 """The modules that have them. They name each other, so that both are looked through too."""
 _WIDTH = 132
@@ -70,7 +70,7 @@ def _of_python(code: str, name: str) -> Iterator[Id]:
             continue
         if node.func.id in _ONE and node.args:
             yield from filter(None, [_text(node.args[0], name)])
-        elif node.func.id == _SEVERAL:
+        elif node.func.id in _SEVERAL:
             one, several = (_text(arg, name) for arg in node.args[:2])
             if one and several:
                 yield one, several
@@ -92,8 +92,10 @@ def _of_script(code: str, _name: str) -> Iterator[Id]:
 
 
 def _of_template(code: str, _name: str) -> Iterator[Id]:
-    for _, _, text in extract_from_ast(Environment().parse(code), _ONE):
-        if isinstance(text, str):
+    for _, _, found in extract_from_ast(Environment().parse(code), _ONE):
+        # With fields it is the first of several.
+        text = found[0] if isinstance(found, tuple) else found
+        if text is not None:
             yield text
 
 
@@ -143,10 +145,12 @@ def faults(file: Path, said: dict[Id, list[str]]) -> list[str]:
             found.append(f"{language} is not sure (fuzzy) of {first!r}")
         else:
             wanted = _places(text)
+            # Of one for several things the number may be left out.
+            free = set() if isinstance(text, str) else {"count"}
             found += [
                 f"{language}: {each!r} has other places than {first!r}"
                 for each in _said(message.string)
-                if _places(each) != wanted
+                if _places(each) - free != wanted - free
             ]
     found += [
         f"{language} has {message.id!r}, which nobody says" for message in catalogue if message.id and message.id not in said
@@ -167,9 +171,9 @@ def _said(string: str | tuple[str, ...] | list[str] | None) -> list[str]:
 
 
 def _places(text: Id | str) -> set[str]:
-    """The places of a text; of one for several things, all but the number, which one of them may leave out."""
+    """The places of a text, or of both texts for one thing and for several."""
     if not isinstance(text, str):
-        return set().union(*map(_places, text)) - {"count"} | {"count"}
+        return set().union(*map(_places, text))
     try:
         return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     except ValueError:

@@ -37,6 +37,11 @@ def suffix(language: str) -> str:
     return "" if language == "en" else f"-{language}"
 
 
+def live_page(model: str, language: str) -> str:
+    """The name of a model's live page."""
+    return f"{model}{suffix(language)}.html"
+
+
 def models() -> list[str]:
     """The models of the cards that a live page can show, in the order in which they come."""
     steps = [(lesson, number) for lesson in lessons("en") for number in range(len(lesson.steps))]
@@ -71,6 +76,8 @@ def _card(lesson: Lesson, number: int, step: Step, language: str) -> dict[str, A
         "place": place,
         "needsApp": place is None or step.point in _NOT_ON_LIVE_PAGES,
     }
+    if place is not None:
+        place["page"] = live_page(place["model"], language)
     if step.ask is None:
         return card
     example = example_of(at.address, is_of_writing=step.ask.kind == "writes")

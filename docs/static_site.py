@@ -9,14 +9,17 @@ import hashlib
 import shutil
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 import transformer_viz as tv
 from docs import attention_page, lesson_pages
 from docs.demonstrations import DEMONSTRATIONS
+from transformer_viz.language import ENGLISH, current, later, speaking, translation
 from transformer_viz.learn.sheet import sheet_html
 from transformer_viz.learn.words import words
 from transformer_viz.viewer import modules, plotly_js
@@ -25,11 +28,15 @@ DOCS = Path(__file__).resolve().parent
 FRONT = "reverse"
 """The model of the first page."""
 MODELS = {
-    "reverse": "Writes a word backwards. Nobody told it how: see which letter each head looks at.",
-    "german": "Translates German sentences about a small world. Where the verb comes last, the lines cross.",
-    "numbers": "Writes a German number word in digits. German says the units before the tens.",
+    "reverse": later("Writes a word backwards. Nobody told it how: see which letter each head looks at."),
+    "german": later("Translates German sentences about a small world. Where the verb comes last, the lines cross."),
+    "numbers": later("Writes a German number word in digits. German says the units before the tens."),
 }
 """The models that the first page names, and what a visitor reads of each. Those of the lessons' cards have pages too."""
+_FRONTS = {ENGLISH: "index.html", "zh": "zh.html"}
+"""The first page in each language."""
+_OWN_NAMES, _NAMES = {ENGLISH: "English", "zh": "中文"}, {ENGLISH: later("English"), "zh": later("Chinese")}
+"""What each language calls itself, and what it is called in a sentence."""
 PICTURES = ("crossing-light.png", "crossing-dark.png")
 _MAIN, _END = "<main>\n", "</main>"
 
@@ -49,24 +56,32 @@ def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
     # One copy for all live pages: their maps are drawn by it.
     shutil.copy(plotly_js.path(), folder)
     templates = Environment(loader=FileSystemLoader(DOCS / "static"), autoescape=True, undefined=StrictUndefined)
+    cast(dict[str, Any], templates.globals)["say"] = say
     of_site = {"address": address, "version": tv.__version__, "plotly": plotly_js.path().name}
 
     def write(name: str, template: str, **fields: Any) -> None:
         (folder / name).write_text(templates.get_template(template).render(**of_site, **fields), encoding="utf-8")
 
+    of_front = {
+        "models": MODELS,
+        "n_lessons": len(lesson_pages.lessons(ENGLISH)),
+        "has_docs": docs is not None,
+        **about,
+        **of_site,
+    }
     for name in dict.fromkeys([*MODELS, *lesson_pages.models()]):
-        page = tv.live_html(tv.load_checkpoint(name), plotlyjs=False)
-        (folder / f"{name}.html").write_text(_of_site(page, name, address), encoding="utf-8")
-        if name == FRONT:
-            of_front = {
-                "models": MODELS,
-                "lessons": lesson_pages.lessons("en"),
-                "has_docs": docs is not None,
-                **about,
-                **of_site,
-            }
-            around = [templates.get_template(f"front_{part}.html").render(**of_front) for part in ("head", "foot")]
-            (folder / "index.html").write_text(_front(page, *around, address), encoding="utf-8")
+        checkpoint = tv.load_checkpoint(name)
+        for language in lesson_pages.LANGUAGES:
+            page = tv.live_html(checkpoint, plotlyjs=False, language=language)
+            (folder / lesson_pages.live_page(name, language)).write_text(
+                _of_site(page, name, language, address), encoding="utf-8"
+            )
+            if name != FRONT:
+                continue
+            with speaking(language):
+                fields = {**of_front, **_languages(language), "switch": _switch(_FRONTS, language)}
+                around = [templates.get_template(f"front_{part}.html").render(**fields) for part in ("head", "foot")]
+                (folder / _FRONTS[language]).write_text(_front(page, *around, address), encoding="utf-8")
     write("demonstrations.html", "demonstrations.html", demonstrations=DEMONSTRATIONS)
     for language in lesson_pages.LANGUAGES:
         _write_lessons(write, language)
@@ -85,7 +100,7 @@ def _write_lessons(write: Any, language: str) -> None:
     """The pages of a language: the list of lessons, each lesson, and *What is attention?*."""
     other_language = next(other for other in lesson_pages.LANGUAGES if other != language)
     lessons, here, there = lesson_pages.lessons(language), lesson_pages.suffix(language), lesson_pages.suffix(other_language)
-    common = {"language": language, "other_language": other_language, "words": words(language)}
+    common = {"language": language, "other_language": other_language, "words": words(language), "front": _FRONTS[language]}
     script = modules.without_comments((DOCS / "static" / "lesson.js").read_text(encoding="utf-8"))
     digest = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
     for lesson in lessons:
@@ -115,9 +130,30 @@ def _write_lessons(write: Any, language: str) -> None:
     )
 
 
-def _of_site(page: str, name: str, address: str) -> str:
+def say(template: str, /, **fields: object) -> Markup:
+    """`say` of a template of HTML, in whose sentences links stand: what is not markup becomes text."""
+    return Markup(escape(translation(template, current()) or template)).format(**fields)
+
+
+def _switch(pages: Mapping[str, str], language: str) -> Markup:
+    """The links to a page's other languages."""
+    link = Markup('<a href="{page}" hreflang="{other}" lang="{other}" target="_top">{name}</a>')
+    others = [(other, page) for other, page in pages.items() if other != language]
+    return Markup(" ").join(link.format(page=page, other=other, name=_OWN_NAMES[other]) for other, page in others)
+
+
+def _languages(language: str) -> dict[str, str]:
+    """What a page's template is told of its language, and of the other one."""
+    other = next(other for other in lesson_pages.LANGUAGES if other != language)
+    suffixes = {"suffix": lesson_pages.suffix(language), "other_suffix": lesson_pages.suffix(other)}
+    names = {"own_name": _OWN_NAMES[language], "other_own_name": _OWN_NAMES[other], "other_name": _NAMES[other]}
+    return {"language": language, "other": other, **suffixes, **names}
+
+
+def _of_site(page: str, name: str, language: str, address: str) -> str:
     """A live page with the way back to the site, and the picture that a link to it is shown with."""
-    home = '<a class="home" href="index.html" target="_top">Transformer Viz</a>\n'
+    switch = _switch({each: lesson_pages.live_page(name, each) for each in lesson_pages.LANGUAGES}, language)
+    home = f'<p class="home"><a href="{_FRONTS[language]}" target="_top">Transformer Viz</a> · {switch}</p>\n'
     before, _, after = page.partition(_MAIN)
     return _with_preview(before, f"{name} · Transformer Viz", address) + _MAIN + home + after
 
@@ -128,11 +164,11 @@ def _front(page: str, head: str, foot: str, address: str) -> str:
     inside, _, end = after.partition(_END)
     before = before.replace("</style>", f"{(DOCS / 'static' / 'front.css').read_text(encoding='utf-8')}</style>", 1)
     before = before.replace("img-src data: blob:", "img-src &#39;self&#39; file: data: blob:", 1)
-    words = "See a Transformer think: every attention head of every step, live in your browser."
+    words = say("See a Transformer think: every attention head of every step, live in your browser.")
     about = f'<meta name="description" content="{words}">\n'
     # The page has a heading in sight.
     inside = inside.replace('<h1 data-part="title"></h1>', '<p data-part="title" hidden></p>', 1)
-    before = _with_preview(before, "Transformer Viz: see a Transformer think", address, about)
+    before = _with_preview(before, say("Transformer Viz: see a Transformer think"), address, about)
     return before + head + _MAIN + inside + _END + "\n" + foot + end
 
 

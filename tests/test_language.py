@@ -47,6 +47,24 @@ def test_a_sentence_has_its_pieces_where_its_language_has_them() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('say("a")', ["a"]),
+        ('[...saySentence("a", { b })]', ["a"]),
+        ('later(\n  "a \\"b\\"")', ['a "b"']),
+        ('this.say("a"); #say("b"); unsay("c"); say(name)', []),
+    ],
+)
+def test_what_a_script_says_is_found(code: str, found: list[str]) -> None:
+    assert [text for _, text in script_words.texts(code)] == found
+
+
+def test_what_a_template_says_is_found_with_its_fields_and_without() -> None:
+    code = """<p title="{{ say("a") }}">{{ say("b {n}", n=1 + 2) }}{{ say(name) }}{% set x = say("c", n="d") %}</p>"""
+    assert [*catalogue._of_template(code, "")] == ["a", "b {n}", "c"]
+
+
 def test_scripts_have_the_words_that_they_say_and_no_others() -> None:
     script = modules.script("table.js")
     assert script_words.words(script) == {} and script_words.spoken(script) == script

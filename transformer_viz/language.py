@@ -40,12 +40,13 @@ def suffix() -> str:
 
 
 @contextmanager
-def speaking(language: str) -> Generator[None]:
-    """All that is said within is in this language.
+def speaking(language: str | None) -> Generator[None]:
+    """All that is said within is in this language; None is the one of now.
 
     Raises:
         OptionError: there is no catalogue of it.
     """
+    language = current() if language is None else language
     if language not in languages():
         raise OptionError(f"language {short_repr(language)} is not known; choose one of {join_names(languages())}")
     before = _now.set(language)
@@ -74,7 +75,17 @@ def say(template: str, /, **fields: object) -> str:
         template: the English text, such as `"Show {count} heads"`; also where it has no place, a brace in it is doubled.
         fields: what goes into its places.
     """
-    return _catalogue(current()).gettext(template).format(**fields)
+    return (translation(template, current()) or template).format(**fields)
+
+
+def known(text: str) -> str:
+    """A text that may be one of the program's own, in the language of now; any other as it is, also where it has braces."""
+    return translation(text, current()) or text
+
+
+def english(template: str, /, **fields: object) -> str:
+    """The English text, in whatever language: for links and files, whose words are the same for everybody."""
+    return template.format(**fields)
 
 
 def say_count(one: str, many: str, count: int, /, **fields: object) -> str:
@@ -94,6 +105,11 @@ def later(template: str) -> str:
     return template
 
 
+def later_count(one: str, many: str) -> tuple[str, str]:
+    """`later` of a text that is another one for several things, for `say_count`."""
+    return one, many
+
+
 def listed(names: Iterable[str]) -> str:
     """Several one after the other, as `a, b and c`."""
     names = list(names)
@@ -106,9 +122,34 @@ def listed(names: Iterable[str]) -> str:
     return say("{names} and {name}", names=before, name=last)
 
 
+def sentences(parts: Iterable[str]) -> str:
+    """Whole sentences one after the other: Chinese has no blank between them."""
+    before, *others = [*parts] or [""]
+    for part in others:
+        before = say("{sentence} {next}", sentence=before, next=part)
+    return before
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Several of which one may be chosen, as `a or b`."""
+    before, *others = [*names] or [""]
+    for name in others:
+        before = say("{names} or {name}", names=before, name=name)
+    return before
+
+
+def enumerated(names: Iterable[str]) -> str:
+    """Several one after the other, as `a, b, c`."""
+    before, *others = [*names] or [""]
+    for name in others:
+        before = say("{names}, {name}", names=before, name=name)
+    return before
+
+
 def translation(template: str, language: str) -> str | None:
     """What a language says for an English text; None where it is the same."""
-    found = _catalogue(language).gettext(template)
+    # The header of a catalogue is the translation of nothing.
+    found = _catalogue(language).gettext(template) if template else template
     return None if found == template else found
 
 

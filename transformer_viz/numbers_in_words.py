@@ -9,13 +9,38 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
+from transformer_viz.language import ENGLISH, current, later, later_count, say, say_count
+
 _ALMOST_ONE = 1 - 2**-24
 """The largest float32 below 1: sums of float32 that are 1 but for rounding count as 1, one text of ten million does not."""
 _BYTES = ((1e9, "GB"), (1e6, "MB"))
-_LARGE = ((1e9, " billion"), (1e6, " million"))
+_LARGE = ((1e9, later("{number} billion")), (1e6, later("{number} million")))
 _TYPED = re.compile(r"([+-]?)(\d*)(?:[.,](\d*))?\s*(%?)", re.ASCII)
 _SIGNS = str.maketrans("−–。、", "--.,")
 """A minus sign and a dash, and the full stop and the comma of a Chinese keyboard, as the signs that they stand for."""
+_COUNTED = (
+    later_count("{count:,} text", "{count:,} texts"),
+    later_count("{count:,} token", "{count:,} tokens"),
+    later_count("{count:,} run", "{count:,} runs"),
+    later_count("{count:,} head", "{count:,} heads"),
+    later_count("{count:,} step", "{count:,} steps"),
+    later_count("{count:,} map", "{count:,} maps"),
+    later_count("{count:,} edit", "{count:,} edits"),
+    later_count("{count:,} layer", "{count:,} layers"),
+    later_count("{count:,} parameter", "{count:,} parameters"),
+    later_count("{count:,} row", "{count:,} rows"),
+    later_count("{count:,} place", "{count:,} places"),
+    later_count("{count:,} string", "{count:,} strings"),
+    later_count("{count:,} word", "{count:,} words"),
+    later_count("{count:,} letter", "{count:,} letters"),
+    later_count("{count:,} difference", "{count:,} differences"),
+    later_count("{count:,} step is", "{count:,} steps are"),
+    later_count("{count:,} judged step", "{count:,} judged steps"),
+    later_count("{count:,} fresh text", "{count:,} fresh texts"),
+    later_count("{count:,} guess", "{count:,} guesses"),
+    later_count("{count:,} link", "{count:,} links"),
+)
+"""What `count_words` is asked for."""
 LONGEST_NUMBER = 30
 """Characters of a number that is typed."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -61,24 +86,27 @@ def percent_words(share: float, places: int = 0) -> str:
     """`96 %`; `over 99 %` and `under 1 %` where it would round to everything or nothing. `places` stand behind the point."""
     percent, least = 100 * share, 10.0**-places
     if percent >= 100 - least / 2 and share < _ALMOST_ONE:
-        return f"over {100 - least:.{places}f} %"
+        return say("over {number} %", number=f"{100 - least:.{places}f}")
     if 0 < percent <= least / 2:
-        return f"under {least:.{places}f} %"
-    return f"{number_words(percent, places)} %"
+        return say("under {number} %", number=f"{least:.{places}f}")
+    return say("{number} %", number=number_words(percent, places))
 
 
 def interval_words(ends: Iterable[float], words: Callable[..., str] = number_words, *places: int) -> str:
     """`0.981 to 0.985`, of the lower and the upper end; `words` of each, with so many places."""
-    return " to ".join(words(end, *places) for end in ends)
+    return say("{least} to {most}", **dict(zip(("least", "most"), (words(end, *places) for end in ends), strict=True)))
 
 
 def count_words(n: int, noun: str, plural: str = "") -> str:
     """`1 text`, `2,000 texts`; the plural is the noun with an s unless it is given."""
-    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+    one, several = f"{{count:,}} {noun}", f"{{count:,}} {plural or f'{noun}s'}"
+    return say_count(one, several, n)
 
 
 def ordinal_words(n: int) -> str:
-    """`1st`, `2nd`, `3rd`, `11th`, `21st`."""
+    """`1st`, `2nd`, `3rd`, `11th`, `21st`; in other languages the number alone, which their sentences know to count with."""
+    if current() != ENGLISH:
+        return f"{n:,}"
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n:,}{ending}"
 
@@ -102,22 +130,22 @@ def compact_words(n: int) -> str:
 def duration_words(seconds: float) -> str:
     """`240 ms`, `85 s`, `12 min`, `2.5 h`."""
     if seconds < 0.9995:
-        return f"{1000 * seconds:.0f} ms"
+        return say("{n:.0f} ms", n=1000 * seconds)
     if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:,.1f} h"
+        return say("{n:.0f} s", n=seconds)
+    return say("{n:.0f} min", n=seconds / 60) if seconds < 90 * 60 else say("{n:,.1f} h", n=seconds / 3600)
 
 
 def times_words(gain: float) -> str:
     """`12,000 times as probable`, of a gain in log-probability above 0: two digits, and from 10¹² on the power of ten."""
     power = gain / math.log(10)
     if power >= 12:
-        return f"10{str(math.floor(power)).translate(_RAISED)} times as probable"
+        return say("10{power} times as probable", power=str(math.floor(power)).translate(_RAISED))
     times = float(f"{math.exp(gain):.2g}")
     if times == 1:
-        return "hardly more probable"
-    size, name = next((each for each in _LARGE if times >= each[0]), (1, ""))
-    return f"{f'{times / size:,.1f}'.removesuffix('.0')}{name} times as probable"
+        return say("hardly more probable")
+    size, name = next((each for each in _LARGE if times >= each[0]), (1, "{number}"))
+    return say("{times} times as probable", times=say(name, number=f"{times / size:,.1f}".removesuffix(".0")))
 
 
 def typed_number(text: str) -> float | None:

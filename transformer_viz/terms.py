@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntFlag, StrEnum
 from typing import Literal, get_args
 
+from transformer_viz.language import later, say
 from transformer_viz.text_display import display_token
 from transformer_viz.vocabulary import PAD
 
@@ -18,10 +19,15 @@ Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 KIND_TITLES: dict[Kind, str] = {
-    "encoder": "encoder self-attention",
-    "decoder": "decoder self-attention",
-    "cross": "cross-attention",
+    "encoder": later("encoder self-attention"),
+    "decoder": later("decoder self-attention"),
+    "cross": later("cross-attention"),
 }
+
+
+def kind_words(kind: Kind) -> str:
+    """The title of a kind of attention in the language of now."""
+    return say(KIND_TITLES[kind])
 
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -34,13 +40,13 @@ MODES = ("word", "position", "deleted")
 INSTEAD = ("zero", "mean", "uniform")
 """What replaces an ablated head's output: zeros; its mean output over all texts; uniform attention over its allowed keys."""
 MISTAKE_TITLES = {
-    "no-causal": "No causal mask",
-    "causal-off-by-one": "Causal mask off by one",
-    "invalid-by-invalid": "Padding as invalid ⊗ invalid",
-    "source-mask-forgotten": "Source mask forgotten in decoding",
-    "padded-queries-nan": "Padded queries give NaN",
-    "wrong-sign": "Additive mask with the wrong sign",
-    "wrong-axis": "Mask broadcast over the wrong axis",
+    "no-causal": later("No causal mask"),
+    "causal-off-by-one": later("Causal mask off by one"),
+    "invalid-by-invalid": later("Padding as invalid ⊗ invalid"),
+    "source-mask-forgotten": later("Source mask forgotten in decoding"),
+    "padded-queries-nan": later("Padded queries give NaN"),
+    "wrong-sign": later("Additive mask with the wrong sign"),
+    "wrong-axis": later("Mask broadcast over the wrong axis"),
 }
 """Deliberate mask mistakes, which `model/mistakes.py` makes, and what people read."""
 MISTAKES = tuple(MISTAKE_TITLES)
@@ -87,13 +93,13 @@ class Reason(IntFlag):
 
 
 REASON_WORDS: dict[int, str] = {
-    Reason.ALLOWED: "allowed",
-    Reason.PADDING: "padding",
-    Reason.FUTURE: "in the future",
-    Reason.BOTH: "padding, and in the future",
-    Reason.EDITED: "masked by an edit or a mistake",
-    Reason.UNKNOWN: "masked, the reason was not recorded",
-    Reason.WINDOW: "outside the window",
+    Reason.ALLOWED: later("allowed"),
+    Reason.PADDING: later("padding"),
+    Reason.FUTURE: later("in the future"),
+    Reason.BOTH: later("padding, and in the future"),
+    Reason.EDITED: later("masked by an edit or a mistake"),
+    Reason.UNKNOWN: later("masked, the reason was not recorded"),
+    Reason.WINDOW: later("outside the window"),
 }
 
 Head = int | Literal["mean", "max"]
@@ -106,10 +112,10 @@ COMBINED: tuple[Literal["mean", "max"], ...] = ("mean", "max")
 def head_title(layer: int, head: Head) -> str:
     """`layer 2 head 3`, in a sentence."""
     if head == "mean":
-        return f"layer {layer + 1}, mean of the heads"
+        return say("layer {layer}, mean of the heads", layer=layer + 1)
     if head == "max":
-        return f"layer {layer + 1}, strongest head"
-    return f"layer {layer + 1} head {head + 1}"
+        return say("layer {layer}, strongest head", layer=layer + 1)
+    return say("layer {layer} head {head}", layer=layer + 1, head=head + 1)
 
 
 def layer_label(layer: int) -> str:
@@ -124,12 +130,12 @@ def head_label(layer: int, head: int) -> str:
 
 def place_words(place: int, noun: str = "token") -> str:
     """`token 3`: the place of a token, or of a word, among all that are read or written, in a sentence."""
-    return f"{noun} {place + 1}"
+    return say("{noun} {place}", noun=say(noun), place=place + 1)
 
 
 def cell_words(query: int, key: int) -> str:
     """`row 3, column 5`: a cell of a map, in a sentence."""
-    return f"row {query + 1}, column {key + 1}"
+    return say("row {row}, column {column}", row=query + 1, column=key + 1)
 
 
 def place_label(place: int, words: str) -> str:

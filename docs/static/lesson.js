@@ -103,7 +103,7 @@ function lead({ place, ask }, isOpen) {
   part("cover").textContent = covered ? worded(place.covered, { row: ask.row }) : "";
   frame.hidden = Boolean(covered);
   if (!place) return;
-  const to = `${place.model}.html#${!isOpen && place.before ? place.before : place.open}`;
+  const to = `${place.page}#${!isOpen && place.before ? place.before : place.open}`;
   // What is covered is not computed either.
   if (covered) return;
   if (place.model === model) frame.contentWindow.location.replace(new URL(to, location.href));

@@ -14,6 +14,7 @@ from transformer_viz import edits
 from transformer_viz.atomic_files import check_target
 from transformer_viz.commands._options import Option
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere
+from transformer_viz.language import languages
 from transformer_viz.schema import Choice, Range
 from transformer_viz.terms import DEVICES, MISTAKES, MODES
 from transformer_viz.text_display import display_text
@@ -40,6 +41,7 @@ CauseKind = (
     ]
     | None
 )
+Language = Annotated[str | None, "the language of its words (en)", Choice(languages())]
 Json = Annotated[bool, "print one JSON object instead of text"]
 Force = Annotated[bool, "replace the file if it exists"]
 NoLimits = Annotated[bool, "take a trace of any size, whatever time and memory that needs; without it the app's limits hold"]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.commands._options import Option
-from transformer_viz.commands._shared import Checkpoint, Force, terminal_text
+from transformer_viz.commands._shared import Checkpoint, Force, Language, terminal_text
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import bytes_words
 
@@ -17,6 +17,7 @@ def run(
     precision: Annotated[Literal["int16", "float32"], "how weights are stored: rounded to 16 bits, or as they are"] = "int16",
     theme: Annotated[Literal["auto", "light", "dark"], "auto follows the reader's system"] = "auto",
     large: Annotated[bool, "bigger letters, for a projector"] = False,
+    language: Language = None,
     without_plotlyjs: Annotated[bool, "load plotly.js from the same folder, and write it there if it is missing"] = False,
     force: Force = False,
 ) -> None:
@@ -35,7 +36,7 @@ def run(
 
     loaded = load_checkpoint(checkpoint, device="cpu")
     plotlyjs = False if without_plotlyjs else "packed"
-    live_page(loaded, output, source, precision=precision, theme=theme, large=large, plotlyjs=plotlyjs)
+    live_page(loaded, output, source, precision=precision, theme=theme, large=large, plotlyjs=plotlyjs, language=language)
     plotly = plotly_js.path()
     written, beside = [output], output.with_name(plotly.name)
     if without_plotlyjs and not beside.exists():

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.commands._options import Option
-from transformer_viz.commands._shared import Force, NoLimits, lifted_by_flag, load_trace, terminal_text
+from transformer_viz.commands._shared import Force, Language, NoLimits, lifted_by_flag, load_trace, terminal_text
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.schema import Range
@@ -27,6 +27,7 @@ def run(
     step: Annotated[int | None, "for a player: the step, from 1 (the last one)", _NUMBER] = None,
     theme: Annotated[Literal["auto", "light", "dark"], "auto, for pages only, follows the reader's system"] | None = None,
     large: Annotated[bool, "bigger letters, for a projector"] = False,
+    language: Language = None,
     hide_answer: Annotated[bool, "do not show the right answer"] = False,
     colours: Annotated[
         Literal["fixed", "head", "log"],
@@ -69,7 +70,7 @@ def run(
         raise OptionError(f"{output.name} does not end in .{', .'.join(_ENDINGS)}; the ending says what to make.")
     place = {"head": head, "step": step}
     looks = {"hide_answer": hide_answer, "colours": colours, "aligner": aligner}
-    drawn = {"what": what, **place, "theme": theme, "large": large, **looks}
+    drawn = {"what": what, **place, "theme": theme, "large": large, "language": language, **looks}
     size = {"width": width, "height": height, "scale": scale}
     moving = {"shape": shape, "seconds": seconds}
     on_paper = {"paper": paper}
@@ -97,7 +98,7 @@ def run(
     check_target(output, force=force)
     trace = load_trace(file, no_limits=no_limits)
     if inside:
-        write_export(output, inside_html(trace, theme=theme or "auto", large=large).encode())
+        write_export(output, inside_html(trace, theme=theme or "auto", large=large, language=language).encode())
         _print_size(output)
         return
     trace, what = by_words(trace) if words else trace, what or "player"
@@ -107,7 +108,7 @@ def run(
     if ending == "gif":
         from transformer_viz.export.moving import gif
 
-        given = {"head": head, **moving, "theme": theme, "width": width}
+        given = {"head": head, **moving, "theme": theme, "width": width, "language": language}
         moving_options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         write_export(output, gif(trace, **moving_options))
         _print_size(output)
@@ -117,7 +118,14 @@ def run(
         n_steps = max(1, trace.n_steps)
         if step is not None and step > n_steps:
             raise OptionError(f"--step {step} is not possible; this run has 1 to {n_steps}")
-        options = {"head": head, "step": None if step is None else step - 1, **size, **on_paper, "aligner": aligner}
+        options = {
+            "head": head,
+            "step": None if step is None else step - 1,
+            **size,
+            **on_paper,
+            "aligner": aligner,
+            "language": language,
+        }
         options = {name: value for name, value in options.items() if value is not None}
         options |= {"theme": theme or "auto", "large": large, "with_answer": not hide_answer, "colours": colours or "fixed"}
     if ending == "html":

@@ -11,6 +11,7 @@ from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.content import DEFAULTS, WIDTH, ShownOptions, check_colours, view
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.theme import Style
+from transformer_viz.language import speaking
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -31,6 +32,11 @@ def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions])
     """
     if what not in WHATS:
         raise OptionError(f"what={what!r} is not known; choose one of {join_names(WHATS)}")
+    with speaking(shown.pop("language", None)):
+        return _drawn(trace, what, shown)
+
+
+def _drawn(trace: Trace, what: str, shown: ShownOptions) -> Any:
     asked: dict[str, Any] = {**DEFAULTS, **shown}
     check_colours(asked["colours"])
     style = Style("light" if asked["theme"] == "auto" else asked["theme"], asked["large"])

@@ -16,12 +16,13 @@ from transformer_viz.export.assets import FOLDER
 from transformer_viz.export.content import content, focus_of, view
 from transformer_viz.export.pages import PAGE_STYLES, page
 from transformer_viz.figures.files import LARGEST_SIDE, drawing_browser
+from transformer_viz.language import speaking
 from transformer_viz.trace.trace import Trace
 
 CardShape = Literal["wide", "square"]
 SHAPES: dict[CardShape, tuple[int, int]] = {"wide": (16, 9), "square": (1, 1)}
 WIDTH = 800
-OF_A_GIF = {"head", "theme", "width"}
+OF_A_GIF = {"head", "theme", "width", "language"}
 """The keywords of `save` that a moving picture has too."""
 _MOST_SECONDS = 60.0
 _PATIENCE = 120
@@ -35,6 +36,7 @@ def gif(
     shape: CardShape = "wide",
     width: int = WIDTH,
     seconds: float | None = None,
+    language: str | None = None,
 ) -> bytes:
     """Makes a GIF in which one head looks, step by step, and at the end all its looks are seen at once.
 
@@ -47,6 +49,7 @@ def gif(
         shape: `wide` is 16 to 9, `square` as high as wide.
         width: in pixels.
         seconds: of a step; by default the shorter the more steps there are, about six seconds in all.
+        language: as in `html`.
 
     Returns:
         The bytes of a GIF file that repeats for ever.
@@ -65,12 +68,14 @@ def gif(
     across, down = SHAPES[shape]
     looks = {"width": width, "height": round(width * down / across), "dark": theme == "dark"}
     options = {**looks, "msOfStep": None if seconds is None else 1000 * seconds}
-    data = content(trace, theme=theme, large=False, with_answer=False)
     title = [f"{trace.source} → {trace.text}", str(trace.made_by.get("checkpoint") or "")]
-    data |= {"focus": focus_of(trace, now), "aligner": None, "saved": " · ".join(filter(None, title))}
+    with speaking(language):
+        data = content(trace, theme=theme, large=False, with_answer=False)
+        data |= {"focus": focus_of(trace, now), "aligner": None, "saved": " · ".join(filter(None, title))}
+        card = page("page.html", data, FOLDER / "film.js", PAGE_STYLES)
     with drawing_browser("GIF"), tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "film.html"
-        file.write_text(page("page.html", data, FOLDER / "film.js", PAGE_STYLES), encoding="utf-8")
+        file.write_text(card, encoding="utf-8")
         with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own in this one
             made = thread.submit(lambda: asyncio.run(_film(file.as_uri(), options))).result()
     if made is None:

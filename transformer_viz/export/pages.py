@@ -12,7 +12,6 @@ from os import fspath
 from pathlib import Path
 from typing import Any, Unpack
 
-from transformer_viz import language
 from transformer_viz.addresses import AttentionAddress, HeadAddress
 from transformer_viz.analysis.alignment_head import aligner_of
 from transformer_viz.errors import OptionError, join_names
@@ -32,6 +31,7 @@ from transformer_viz.export.content import (
 from transformer_viz.figures import files, page_templates
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
+from transformer_viz.language import current, say, speaking
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.trace.window import window
@@ -52,6 +52,7 @@ def html(
     plotlyjs: PlotlyJs = True,
     colours: Scale = "fixed",
     aligner: str | HeadAddress | None = None,
+    language: str | None = None,
 ) -> str:
     """Makes one HTML page of a whole run: step player, all heads, all masks. It opens from disk, without a network.
 
@@ -73,6 +74,7 @@ def html(
         aligner: the head of cross-attention that says where a written word comes from, such as `cross.2.1`; or
             `cross.2.1.reads`, which is asked in the row that reads the word. The page draws its lines, and a click on a word
             asks it.
+        language: of what the page says, such as `zh`; by default English. What a run holds stays as it is.
 
     Raises:
         OptionError: the run has no such head, step or aligner, or an option has an impossible value.
@@ -83,12 +85,13 @@ def html(
     check_colours(colours)
     aligner_head = None if aligner is None else aligner_of(trace, aligner)
     is_large = packed_heads.is_large(trace)
-    data = content(trace, theme=theme, large=large, with_answer=with_answer, colours=colours, in_parts=is_large)
-    if is_large:
-        _pack(data, trace, with_answer=with_answer)
-    data["focus"] = focus_of(trace, now)
-    data["aligner"] = aligned(trace, aligner_head)
-    return page("page.html", data, FOLDER / "one_run.js", PAGE_STYLES, plotlyjs)
+    with speaking(language):
+        data = content(trace, theme=theme, large=large, with_answer=with_answer, colours=colours, in_parts=is_large)
+        if is_large:
+            _pack(data, trace, with_answer=with_answer)
+        data["focus"] = focus_of(trace, now)
+        data["aligner"] = aligned(trace, aligner_head)
+        return page("page.html", data, FOLDER / "one_run.js", PAGE_STYLES, plotlyjs)
 
 
 def _pack(data: dict[str, Any], trace: Trace, *, with_answer: bool) -> None:
@@ -99,7 +102,7 @@ def _pack(data: dict[str, Any], trace: Trace, *, with_answer: bool) -> None:
         kept = reasons if reasons.ndim == 2 else packed_heads.packed_reasons(reasons)
         data["kinds"][kind] |= {"packed": packed.heads, "reasons": kept}
         error = max(error, packed.error)
-    data["made"].append(f"weights rounded to 16 bits, by at most {error:.1g}")
+    data["made"].append(say("weights rounded to 16 bits, by at most {error}", error=f"{error:.1g}"))
 
 
 @with_keywords(ShownOptions, DEFAULTS)
@@ -117,8 +120,10 @@ def frame(trace: Trace, *, height: int = 820, plotlyjs: PlotlyJs = "packed", **o
     """
     # ASCII alone: whatever a notebook takes the encoding for, the scripts keep the hashes by which they may run.
     inner = markup.escape(html(trace, plotlyjs=plotlyjs, **options)).encode("ascii", "xmlcharrefreplace").decode()
+    with speaking(options.get("language")):
+        title = markup.escape(say("Transformer Viz: one run, step by step"))
     return (
-        f'<iframe srcdoc="{inner}" sandbox="allow-scripts" title="Transformer Viz: one run, step by step" '
+        f'<iframe srcdoc="{inner}" sandbox="allow-scripts" title="{title}" '
         f'style="width: 100%; height: {int(height)}px; border: 0;" loading="lazy"></iframe>'
     )
 
@@ -140,7 +145,7 @@ def shown(trace: Trace) -> str | None:
     return f"<p>A window: the first {parts}; {more}.</p>{frame(seen)}"
 
 
-def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:
+def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True, language: str | None = None) -> str:
     """Makes an HTML page of any figure.
 
     Args:
@@ -148,14 +153,16 @@ def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: Plotly
         title: of the page; text, not markup.
         plotlyjs: as in `html`. Where a trace needs it (3D, geo, a table, a sunburst), it is the whole plotly.js (4.8 MB), and
             beside the page the `plotly.min.js` that the package plotly brings.
+        language: of the page around it; the figure's own words are in the language in which it was drawn.
 
     Raises:
-        OptionError: `plotlyjs` has an impossible value.
+        OptionError: `plotlyjs` or `language` has an impossible value.
     """
     drawn = json.loads(figure.to_json())
     data = {"title": title, "figure": {key: drawn[key] for key in ("data", "layout")}}
     types = {trace.get("type", "scatter") for trace in drawn["data"]}
-    return page("figure.html", data, FOLDER / "figure.js", ("figure.css",), plotlyjs, types=types)
+    with speaking(language):
+        return page("figure.html", data, FOLDER / "figure.js", ("figure.css",), plotlyjs, types=types)
 
 
 def page(
@@ -189,7 +196,7 @@ def page(
         policy += [f"script-src {' '.join([*sources, _hash(code)])}", "img-src data: blob:"]
         if said := script_words.words(code):
             data = {**data, "words": said}
-    default = {"title": "Transformer Viz", "root": {}, "policy": "; ".join(policy), "language": language.current()}
+    default = {"title": "Transformer Viz", "root": {}, "policy": "; ".join(policy), "language": current()}
     own = {"style": styles(*sheets), "plotly": elements, "script": code, "data": data}
     return templates().get_template(template).render({**default, **own, **parts})
 

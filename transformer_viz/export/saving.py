@@ -28,6 +28,8 @@ from transformer_viz.figures import files
 from transformer_viz.figures.files import PICTURE_FORMATS
 from transformer_viz.figures.theme import escape
 from transformer_viz.keywords import with_keywords
+from transformer_viz.language import say, speaking
+from transformer_viz.terms import place_words
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 
@@ -96,7 +98,8 @@ def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unp
     plotlyjs = given.pop("plotlyjs", True)
     if format in PICTURE_FORMATS:
         return picture(trace, format, what=what, **size, **given)
-    return figure_html(figure_of(trace, what, **given), title=page_title(trace), plotlyjs=plotlyjs).encode()
+    language = given.get("language")
+    return figure_html(figure_of(trace, what, **given), title=page_title(trace), plotlyjs=plotlyjs, language=language).encode()
 
 
 @with_keywords(ShownOptions, DEFAULTS)
@@ -138,9 +141,8 @@ def picture(
         figure = figure_of(shown, what, **options)
         now = view(shown, options.get("head"), options.get("step"))
         # A caption that says of which run. Other figures than the player have a title of their own, which says the head.
-        words = picture_title(shown)
-        if what == "player":
-            words = f"{picture_title(shown, now.kind, now.layer, now.head)}, {step_name(shown)} {now.step + 1}"
+        with speaking(options.get("language")):
+            words = _caption(shown, now) if what == "player" else picture_title(shown)
         own = f" · {figure.layout.title.text}" if figure.layout.title.text else ""
         at = {"x": 0, "xanchor": "left", "xref": "container", "y": 1, "yanchor": "top", "yref": "container"}
         figure.update_layout(
@@ -149,6 +151,12 @@ def picture(
             height=(figure.layout.height or _HEIGHT) + _TITLE,
         )
     return files.picture_of(figure, format, width, height or int(figure.layout.height or _HEIGHT), scale)
+
+
+def _caption(trace: Trace, now: View) -> str:
+    """What a picture of the player is of."""
+    of_head, step = picture_title(trace, now.kind, now.layer, now.head), place_words(now.step, step_name(trace))
+    return say("{picture}, {step}", picture=of_head, step=step)
 
 
 def _on_paper(format: str, paper: float, height: int | None, width: int, what: str) -> tuple[int, int, float]:

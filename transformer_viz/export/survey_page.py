@@ -18,28 +18,44 @@ from transformer_viz.figures.surveys import (
     survey_lengths,
 )
 from transformer_viz.figures.theme import Style
+from transformer_viz.language import known, later, say, speaking
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import columns, kinds
-from transformer_viz.surveys.result import Survey
-from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.surveys.result import Survey, SurveyedStatistic
+from transformer_viz.terms import head_title, kind_words
 from transformer_viz.text_display import display_text
 
-LISTS = {"highest": "highest", "typical": "typical: nearest to the mean", "unusual": "unusual: farthest from the mean"}
+LISTS = {
+    "highest": later("highest"),
+    "typical": later("typical: nearest to the mean"),
+    "unusual": later("unusual: farthest from the mean"),
+}
 """The texts that are kept of a head, and what their lists are called."""
 
 
-def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = "packed") -> str:
+def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = "packed", language: str | None = None) -> str:
     """Makes one HTML page of a survey; the same survey and arguments give the same bytes.
 
     Args:
         survey: of many texts.
         style: of the page and its figures.
         plotlyjs: as in `html`.
+        language: as in `html`.
 
     Raises:
         OptionError: an argument has an impossible value.
     """
+    with speaking(language):
+        return _page(survey, style, plotlyjs)
+
+
+def _page(survey: Survey, style: Style, plotlyjs: PlotlyJs) -> str:
+    """The page in the language of now."""
+
+    def title_of(number: SurveyedStatistic) -> str:
+        return known(number.title)
+
     by_name, outputs, verdict = columns(survey), survey.outputs, survey.verdict
     heads = {
         name: {kind: _plain(plain(survey_heads)(survey, kind, name, style=style)) for kind in kinds(survey, name)}
@@ -64,7 +80,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
             row = survey.at(head, name)
             if row is not None and (column.role is None or row.mean):
                 ends = (row.mean, *row.interval, row.uniform)
-                yield (column.title, *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
+                yield (title_of(column), *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
 
     tables: dict[str, Any] = {"failed": [(entry.line, entry.text, entry.why) for entry in survey.texts.failed]}
     if outputs is not None:
@@ -73,11 +89,17 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
             for entry in outputs.worst
         ]
     if verdict is not None:
-        judged = f"{count_words(verdict.n_texts, 'text')}, {count_words(verdict.n_judged, 'step')} judged"
-        tables["judged"] = f"{judged}; {left_out_words(verdict)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}."
+        tables["judged"] = say(
+            "{texts}, {steps} judged; {left_out}. {map}. ρ is Spearman's rank correlation; {floor}.",
+            texts=count_words(verdict.n_texts, "text"),
+            steps=count_words(verdict.n_judged, "step"),
+            left_out=left_out_words(verdict),
+            map=known(MAP_WORDS),
+            floor=known(FLOOR_WORDS),
+        )
         tables["verdict"] = [
             *((entry.name, *_ends(entry.top), *_ends(entry.rho)) for entry in verdict.maps),
-            ("by chance", *_ends(verdict.chance), "", ""),
+            (say("by chance"), *_ends(verdict.chance), "", ""),
         ]
     return page(
         "survey.html",
@@ -85,7 +107,7 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         FOLDER / "survey.js",
         ("inside.css", "survey.css"),
         plotlyjs,
-        title=f"Survey: {survey.model.name}",
+        title=say("Survey: {model}", model=survey.model.name),
         root={"data-theme": style.theme, "class": "large" if style.large else ""},
         survey=survey,
         columns=by_name,
@@ -94,7 +116,8 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
         numbers=numbers,
         texts=lambda found: [(number_words(entry.value), entry.text) for entry in found],
         lists=LISTS,
-        titles=KIND_TITLES,
+        kind_words=kind_words,
+        title_of=title_of,
         words=sentences,
         head_title=head_title,
         display_text=display_text,

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError, join_names
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.tasks.copy import Copy
 from transformer_viz.tasks.dates import Dates
@@ -29,12 +30,12 @@ MOST_PARAMETERS = 20_000_000
 _LARGEST_INT16 = 32767
 # By the function that reads a text: a task that has one of its own is read in a way that the engine does not know.
 _CUTS: Mapping[Callable[..., Any], tuple[str, str]] = {
-    Letters.read: ("characters", "characters"),
-    Dates.read: ("characters", "characters"),
-    Pinyin.read: ("characters", "characters"),
-    Sentences.read: ("words", "words"),
-    Translation.read: ("sentence", "words and marks"),
-    Numbers.read: ("morphemes", "parts of number words"),
+    Letters.read: ("characters", later("characters")),
+    Dates.read: ("characters", later("characters")),
+    Pinyin.read: ("characters", later("characters")),
+    Sentences.read: ("words", later("words")),
+    Translation.read: ("sentence", later("words and marks")),
+    Numbers.read: ("morphemes", later("parts of number words")),
 }
 _BETWEEN: Mapping[Callable[..., Any], str] = {
     Task.join: "",
@@ -87,13 +88,13 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
         "target": list(task.target_vocabulary.tokens),
         "reading": {
             "cut": cut[0],
-            "unit": cut[1],
+            "unit": say(cut[1]),
             "between": between,
             "most": min(task.max_length, config.max_positions - 2),
             "longest": checkpoint.default_max_length,
             "example": task.examples()[0].text,
             "isBlankText": _reads(task, " "),
-            **({"refused": [task.refused, task.why_refused]} if isinstance(task, Translation) and task.refused else {}),
+            **({"refused": [task.refused, say(task.why_refused)]} if isinstance(task, Translation) and task.refused else {}),
             "answer": _answer(task),
         },
         "weights": packed_weights(checkpoint.network.state_dict(), precision),

@@ -11,11 +11,12 @@ from transformer_viz.export import pages
 from transformer_viz.export.content import PageTheme, PlotlyJs, content, focus_of, view
 from transformer_viz.figures import page_templates
 from transformer_viz.keywords import with_keywords
+from transformer_viz.language import say, speaking
 from transformer_viz.live.assets import engine_script
 from transformer_viz.live.model_data import WeightPrecision, model_data
 from transformer_viz.terms import Reason
 from transformer_viz.tracing.decode import decode
-from transformer_viz.viewer import modules
+from transformer_viz.viewer import modules, script_words
 
 
 class LiveOptions(TypedDict, total=False):
@@ -25,6 +26,7 @@ class LiveOptions(TypedDict, total=False):
     theme: PageTheme
     large: bool
     plotlyjs: PlotlyJs
+    language: str | None
 
 
 def live_html(
@@ -35,6 +37,7 @@ def live_html(
     theme: PageTheme = "auto",
     large: bool = False,
     plotlyjs: PlotlyJs = "packed",
+    language: str | None = None,
 ) -> str:
     """A page that runs the model itself, as text.
 
@@ -45,6 +48,7 @@ def live_html(
         theme: `light`, `dark`, or `auto` for what the reader's system prefers; the page has a switch.
         large: bigger letters, for a projector.
         plotlyjs: as in `html`; compressed by default, since browsers that can unpack weights can unpack it too.
+        language: as in `html`.
 
     Returns:
         The page as HTML.
@@ -59,9 +63,17 @@ def live_html(
         >>> tv.live_html(model, "planet", plotlyjs=False).startswith("<!doctype html>")
         True
     """
-    model = model_data(checkpoint, precision)
     if theme not in pages.THEMES:
         raise OptionError(f"theme {theme!r} is not known; choose one of auto, light and dark")
+    with speaking(language):
+        return _page(checkpoint, source, precision, theme, plotlyjs, large=large)
+
+
+def _page(
+    checkpoint: Checkpoint, source: str | None, precision: WeightPrecision, theme: PageTheme, plotlyjs: PlotlyJs, *, large: bool
+) -> str:
+    """The page in the language of now."""
+    model, engine = model_data(checkpoint, precision), engine_script("worker.js")
     examples = [example.text for example in checkpoint.task.examples()]
     trace = decode(checkpoint, examples[0] if source is None else source)
     # Of the masks that a rule makes, one is of the future; all others are made by a click.
@@ -70,16 +82,17 @@ def live_html(
     data["focus"] = focus_of(trace, view(trace))
     for kind, shown in data["kinds"].items():
         shown["tiles"] = page_templates.tile_template(trace, kind, large=large)
-    data["about"] = f"{checkpoint.name} {checkpoint.task.about}; nobody told it how."
+    data["about"] = say("{name} {does}; nobody told it how.", name=checkpoint.name, does=say(checkpoint.task.about))
     data["live"] = {
         "model": model,
         "source": trace.source,
         "examples": list(dict.fromkeys([trace.source, *examples])),
-        "made": [checkpoint.name, checkpoint.variant, "computed in this page"],
+        "made": [checkpoint.name, checkpoint.variant, say("computed in this page")],
+        "words": script_words.words(engine),
     }
     sheets = (*pages.PAGE_STYLES, "live.css")
     program = modules.FOLDER / "live.js"
-    return pages.page("live.html", data, program, sheets, plotlyjs, has_worker=True, engine=engine_script("worker.js"))
+    return pages.page("live.html", data, program, sheets, plotlyjs, has_worker=True, engine=engine)
 
 
 @with_keywords(LiveOptions, {"precision": "int16", "theme": "auto", "large": False, "plotlyjs": "packed"})

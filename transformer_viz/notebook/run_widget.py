@@ -16,10 +16,11 @@ from transformer_viz.export.assets import templates
 from transformer_viz.export.content import View, content, view
 from transformer_viz.export.packed_heads import exact_bytes
 from transformer_viz.figures.figure_data import typed
+from transformer_viz.language import current, speaking
 from transformer_viz.schema import whole_number
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
-from transformer_viz.viewer import modules, plotly_js
+from transformer_viz.viewer import modules, plotly_js, script_words
 
 LONGEST = 2000
 """The most characters of the box, as on a live page."""
@@ -43,11 +44,14 @@ class RunWidget(anywidget.AnyWidget):
     trace = traitlets.Instance(Trace)
     longest = traitlets.Int(0, read_only=True).tag(sync=True)
 
-    def __init__(self, trace: Trace, at: View, run: Callable[[str], Trace] | None = None) -> None:
+    def __init__(self, trace: Trace, at: View, run: Callable[[str], Trace] | None = None, language: str | None = None) -> None:
         """Of the run at this view; `run` makes one of another text, where there is a model."""
         _check_size(trace)
         self._run, self._name, self._packed = run, 0, b""
-        super().__init__(_esm=_script(), _css=_styles(), trace=trace)
+        with speaking(language):
+            # What a browser asks later is answered in it too.
+            self._language = current()
+            super().__init__(_esm=_script(self._language), _css=_styles(), trace=trace)
         self.set_trait("longest", LONGEST if run else 0)
         self.focus = {**vars(at), "cell": None}
         self.on_msg(self._answer)
@@ -75,7 +79,8 @@ class RunWidget(anywidget.AnyWidget):
         self._name, self._packed = self._name + 1, b""
         with self.hold_trait_notifications():
             self.trace, self.focus = trace, focus
-        self.send({"run": self._name}, [self._content()])
+        with speaking(self._language):
+            self.send({"run": self._name}, [self._content()])
         return trace
 
     @traitlets.validate("focus")
@@ -98,7 +103,8 @@ class RunWidget(anywidget.AnyWidget):
             return
         about = {"id": asked["id"]}
         try:
-            more, buffers = self._found(asked)
+            with speaking(self._language):
+                more, buffers = self._found(asked)
         except TransformerVizError as error:
             self.send({**about, "error": str(error)})
         else:
@@ -193,11 +199,11 @@ def _check_size(trace: Trace) -> None:
 
 
 @cache
-def _script() -> str:
-    """The viewer and its adapter as one ES module."""
-    html = json.dumps(templates().get_template("widget.html").render())
+def _script(now: str) -> str:
+    """The viewer and its adapter as one ES module, in the language of now."""
+    html = json.dumps(templates().get_template("widget.html").render(language=now))
     show = f"const html = {html};\nexport default {{ render: ({{ model, el }}) => showInCell(model, el, html) }};\n"
-    return f"{modules.script('widget.js')}\n{show}"
+    return f"{script_words.spoken(modules.script('widget.js'))}\n{show}"
 
 
 @cache

@@ -26,6 +26,7 @@ def widget(
     *,
     head: str | AttentionAddress | None = None,
     step: int | None = None,
+    language: str | None = None,
     **options: Unpack[DecodeKeywords],
 ) -> "RunWidget":
     """Shows a run in a notebook's cell, in a viewer that talks with the next cell. Needs `anywidget`.
@@ -36,6 +37,7 @@ def widget(
         head: that is in focus first, such as `cross.2.3` or `cross.2.mean`; by default the one that looks best at the right
             tokens.
         step: that is in focus first, from 0; by default the last letter.
+        language: as in `tv.export.html`; errors are English.
         options: as in `decode`, for this text and all that follow.
 
     Returns:
@@ -65,9 +67,9 @@ def widget(
             raise OptionError(
                 "a run that is there already takes no text and no options of decode; give the model: tv.widget(model, text)"
             )
-        return RunWidget(run, view(run, head, step))
+        return RunWidget(run, view(run, head, step), language=language)
     check_loaded(run)
     if not isinstance(text, str):
         raise OptionError("the text is missing: tv.widget(model, text)")
     trace = decode(run, text, **options)
-    return RunWidget(trace, view(trace, head, step), lambda other: decode(run, other, **options))
+    return RunWidget(trace, view(trace, head, step), lambda other: decode(run, other, **options), language)

@@ -2,6 +2,7 @@
 // The head that aligns, where one is chosen: of each word that was written, the words that it comes from. A place is {query,
 // key}: a written word (key null), a source word (query null), or both.
 import { unpacked } from "./arrays.js";
+import { enumerated, say, saySentence } from "./language.js";
 
 // Of a word with several others, those with less weight are not named.
 const NAMED = { least: 0.1, most: 3 };
@@ -46,20 +47,20 @@ export class Aligned {
     const isNamed = (link) => (isWritten ? link.weight >= NAMED.least : this.best(link.query) === key);
     const links = this.of({ query, key: isWritten ? null : key }).filter(isNamed);
     const found = links.sort((a, b) => b.weight - a.weight).slice(0, NAMED.most);
-    const others = found.flatMap((link, place) => [
-      ["plain", place ? ", " : isWritten ? " ← " : " → "],
-      ["code", isWritten ? name("source", link.key) : name("output", link.query)],
-      ["plain", ` ${weightWords(link.weight)}`],
-    ]);
-    const own = ["code", isWritten ? name("output", query) : name("source", key)];
-    const all = others.length ? others : [["plain", isWritten ? " ← nothing" : " → nothing"]];
-    return [["strong", " Pinned: "], own, ...all, ["plain", `, says ${this.label}`]];
+    const others = enumerated(found.map((link) => {
+      const word = ["code", isWritten ? name("source", link.key) : name("output", link.query)];
+      return saySentence("{word} {weight}", { word, weight: weightWords(link.weight) });
+    }));
+    const fields = { word: ["code", isWritten ? name("output", query) : name("source", key)], head: this.label };
+    const all = others.length ? others : say("nothing");
+    const said = isWritten ? saySentence("{word} ← {links}, says {head}", { ...fields, links: all }) : saySentence("{word} → {links}, says {head}", { ...fields, links: all });
+    return [["strong", say(" Pinned: ")], ...said];
   }
 }
 
 // Two places; what is not everything is not said to be, nor what is not nothing.
 export function weightWords(weight) {
-  if (Number.isNaN(weight)) return "not a number";
+  if (Number.isNaN(weight)) return say("not a number");
   if (weight > 0 && weight < 0.005) return "< 0.01";
   return weight < 1 && weight >= 0.995 ? "> 0.99" : weight.toFixed(2);
 }

@@ -5,6 +5,7 @@ import { keep } from "./address.js";
 import { Curtain } from "./curtain.js";
 import { Heads } from "./heads.js";
 import { showIdeas } from "./ideas.js";
+import { say } from "./language.js";
 import { Learned } from "./learned.js";
 import { Masked } from "./masked.js";
 import { Master } from "./master.js";
@@ -54,12 +55,12 @@ class TextBox {
     this.root = root;
     this.isLong = isLong;
     const field = this.field = document.createElement(isLong ? "textarea" : "input");
-    field.setAttribute("aria-label", "Source text");
+    field.setAttribute("aria-label", say("Source text"));
     field.autocomplete = "off";
     field.spellcheck = false;
     const note = Object.assign(document.createElement("span"), { className: "note", textContent: isLong ? "Ctrl ⏎" : "⏎" });
     note.setAttribute("aria-hidden", "true");
-    field.placeholder = isLong ? "Type, then press Ctrl and Enter" : "Type, then press Enter";
+    field.placeholder = isLong ? say("Type, then press Ctrl and Enter") : say("Type, then press Enter");
     field.addEventListener("input", (event) => {
       draft = field.value;
       this.show();
@@ -348,7 +349,7 @@ function plotlyFrom(name) {
     script.onload = () => found(undefined);
     script.onerror = () => {
       plotly = null;
-      failed(Error(`${name} did not come, so nothing can be drawn. Is the server there? Reload the page.`));
+      failed(Error(say("{name} did not come, so nothing can be drawn. Is the server there? Reload the page.", { name })));
     };
     document.head.append(script);
   });

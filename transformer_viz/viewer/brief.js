@@ -1,6 +1,8 @@
 // @ts-check
 // A step in a few words: what is large under the tokens, and all that is said while it plays.
 
+import { say, saySentence } from "./language.js";
+
 /** @typedef {[string, string][]} Sentence */
 
 /**
@@ -9,15 +11,17 @@
  * @returns {{rests: Sentence, plays: Sentence}}
  */
 export function briefWords({ looked, weight, written, isMean }) {
-  const who = isMean ? "The heads look" : "It looks", at = `${who} at `;
+  const fields = { looked: ["code", looked], share: percentWords(weight), written: ["code", written] };
   return {
-    rests: [["plain", at], ["code", looked], ["plain", ` (${percentWords(weight)}) and writes `], ["code", written], ["plain", "."]],
-    plays: [["plain", "looks at "], ["code", looked], ["plain", " · writes "], ["code", written]],
+    rests: isMean
+      ? saySentence("The heads look at {looked} ({share}) and writes {written}.", fields)
+      : saySentence("It looks at {looked} ({share}) and writes {written}.", fields),
+    plays: saySentence("looks at {looked} · writes {written}", fields),
   };
 }
 
 /** What is said when a run has ended, and all its lines are to be seen. */
-export const CROSSING = /** @type {Sentence} */ ([["plain", "Where it looked while it wrote."]]);
+export const crossing = () => saySentence("Where it looked while it wrote.");
 
 /**
  * Nothing is rounded to what it is not.
@@ -25,8 +29,8 @@ export const CROSSING = /** @type {Sentence} */ ([["plain", "Where it looked whi
  */
 export function percentWords(share) {
   const percent = 100 * share;
-  if (percent >= 99.5 && share < 1 - 2 ** -24) return "over 99 %";
-  return percent > 0 && percent <= 0.5 ? "under 1 %" : `${rounded(percent)} %`;
+  if (percent >= 99.5 && share < 1 - 2 ** -24) return say("over {number} %", { number: 99 });
+  return percent > 0 && percent <= 0.5 ? say("under {number} %", { number: 1 }) : say("{number} %", { number: rounded(percent) });
 }
 
 /**

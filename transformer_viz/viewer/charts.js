@@ -1,6 +1,8 @@
 // @ts-check
 // Charts: Plotly draws each into its place, where it stays.
 
+import { say } from "./language.js";
+
 // Never "Share chart" nor the sign of Plotly's makers: what is drawn here leaves for nobody.
 const BARE = { responsive: true, displaylogo: false, showSendToCloud: false, doubleClick: "reset", showTips: false };
 const ZOOMS = ["zoom2d", "pan2d", "resetScale2d"];
@@ -15,8 +17,8 @@ let buttons;
 function pictureButtons() {
   const { camera, disk } = window.Plotly.Icons;
   return buttons ??= [
-    { name: "toImage", title: "Download plot as a PNG", icon: camera, click: (chart) => savePicture(chart, "png") },
-    { name: "toSvg", title: "Download plot as an SVG", icon: disk, click: (chart) => savePicture(chart, "svg") },
+    { name: "toImage", title: say("Download plot as a PNG"), icon: camera, click: (chart) => savePicture(chart, "png") },
+    { name: "toSvg", title: say("Download plot as an SVG"), icon: disk, click: (chart) => savePicture(chart, "svg") },
   ];
 }
 
@@ -41,7 +43,8 @@ export async function drawChart(host, { data, layout }, topic = "", picture = nu
   layout = structuredClone(layout);
   const axes = Object.entries(layout).filter(([name]) => AXIS.test(name)).map(([, axis]) => axis);
   const canZoom = axes.some((axis) => !axis.fixedrange);
-  const config = { ...BARE, modeBarButtons: [pictureButtons(), ...(canZoom ? [ZOOMS] : [])] };
+  const dictionary = { Zoom: say("Zoom"), Pan: say("Pan"), "Reset axes": say("Reset axes") };
+  const config = { ...BARE, locales: { "en-US": { dictionary } }, modeBarButtons: [pictureButtons(), ...(canZoom ? [ZOOMS] : [])] };
   const uirevision = JSON.stringify([topic, axes.map(({ range }) => range)]);
   await window.Plotly.react(host, data, { dragmode: canZoom && !isTouch() ? "zoom" : false, ...layout, uirevision }, config);
 }

@@ -1,5 +1,6 @@
 // @ts-check
 // The box that finds a token of a long text, and the button that shows the whole map.
+import { say } from "./language.js";
 import { foundIn } from "./windows.js";
 
 export class Find {
@@ -57,6 +58,6 @@ export class Find {
 
   #say() {
     const n = this.#found.length;
-    this.count.textContent = !this.box.value.trim() ? "" : !n ? "not there" : this.#at < 0 ? `${n} found` : `${this.#at + 1} of ${n}`;
+    this.count.textContent = !this.box.value.trim() ? "" : !n ? say("not there") : this.#at < 0 ? say("{count} found", { count: n }) : say("{place} of {count}", { place: this.#at + 1, count: n });
   }
 }

@@ -3,6 +3,7 @@
 // It is to its page what a viewer is.
 import { choose, fill, hear } from "./boxes.js";
 import { tileAt } from "./cells.js";
+import { say } from "./language.js";
 import { LinkedChart, standing } from "./linked.js";
 import { mark, rectangle } from "./marks.js";
 import { tilesInFocus } from "./smallmaps.js";
@@ -72,8 +73,8 @@ export class Heads {
     const place = Number.isInteger(head) ? Math.max(0, Math.min(heads - 1, head)) : 0;
     this.#place = { kind, layer: numbers.includes(layer) ? layer : numbers[0], head: place };
     fill(this.boxes.kind, Object.entries(kinds).map(([name, { title }]) => [name, title]));
-    fill(this.boxes.layer, numbers.map((number) => [number, `layer ${number + 1}`]));
-    fill(this.boxes.head, Array.from({ length: heads }, (_, n) => [n, `head ${n + 1}`]));
+    fill(this.boxes.layer, numbers.map((number) => [number, say("layer {layer}", { layer: number + 1 })]));
+    fill(this.boxes.head, Array.from({ length: heads }, (_, n) => [n, say("head {head}", { head: n + 1 })]));
     for (const [name, value] of Object.entries(this.#place)) choose(this.boxes[name], String(value));
     for (const [name, chart] of Object.entries(this.#charts)) this.#mark(name, chart);
   }

@@ -1,5 +1,6 @@
 // @ts-check
 // Texts to look at instead, each a button with a picture of it: what is read above what is written, and which belong together.
+import { say } from "./language.js";
 import { svg } from "./marks.js";
 
 const HEIGHT = 72;
@@ -24,7 +25,7 @@ export function showIdeas(room, ideas, choose) {
   room.replaceChildren(...ideas.map((idea) => {
     const button = Object.assign(document.createElement("button"), { type: "button" });
     const title = Object.assign(document.createElement("span"), { textContent: idea.title });
-    button.setAttribute("aria-label", `${idea.title}: ${idea.read.join(" ")}`);
+    button.setAttribute("aria-label", say("{title}: {text}", { title: idea.title, text: idea.read.join(" ") }));
     button.append(title, pictureOf(idea));
     button.addEventListener("click", () => choose(idea.way));
     return button;

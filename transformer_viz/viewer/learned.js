@@ -3,6 +3,7 @@
 // small maps. It is to its page what a viewer is; its player goes through moments.
 import { choose, fill, hear } from "./boxes.js";
 import { tileAt } from "./cells.js";
+import { say } from "./language.js";
 import { LinkedChart, standing } from "./linked.js";
 import { withMarks } from "./map.js";
 import { caption, circle, mark, rectangle } from "./marks.js";
@@ -129,7 +130,7 @@ export class Learned {
 
   #smallRoom(name) {
     const host = this.#room(name);
-    host.setAttribute("aria-label", `Layers and heads of the ${this.#kinds[name].title}. Choose one with the layer and head boxes.`);
+    host.setAttribute("aria-label", say("Layers and heads of the {kind}. Choose one with the layer and head boxes.", { kind: this.#kinds[name].title }));
     host.addEventListener("click", (event) => {
       const [layer, head] = tileAt(host, event) ?? [];
       if (head !== undefined) this.set({ kind: name, layer, head }, "tile");
@@ -155,8 +156,8 @@ export class Learned {
     const run = this.#run, { kind: name, layer, head, position } = this.#place, kind = this.#kinds[name];
     const place = kind.numbers.indexOf(layer), step = this.#moment;
     fill(this.boxes.kind, Object.entries(this.#kinds).map(([each, { title }]) => [each, title]));
-    fill(this.boxes.layer, kind.numbers.map((number) => [number, `layer ${number + 1}`]));
-    fill(this.boxes.head, Array.from({ length: kind.heads }, (_, n) => [n, `head ${n + 1}`]));
+    fill(this.boxes.layer, kind.numbers.map((number) => [number, say("layer {layer}", { layer: number + 1 })]));
+    fill(this.boxes.head, Array.from({ length: kind.heads }, (_, n) => [n, say("head {head}", { head: n + 1 })]));
     fill(this.boxes.position, run.rows.map((words, n) => [n, words]));
     for (const each of Object.keys(this.boxes)) choose(this.boxes[each], String(this.#place[each]));
     const { source, output, answers, written, labels, terms } = run, looked = run.moments.map((_, m) => kind.by(String(m)).lookedAt(place, head, position));
@@ -167,8 +168,7 @@ export class Learned {
     });
     this.part("when").textContent = run.when[step];
     this.#maps[name].host.setAttribute("aria-label",
-      `${kind.title} of the focus head at this moment of training, every head's way through the training, and the candidates of ` +
-      "one position. The sentence above describes it.");
+      say("{kind} of the focus head at this moment of training, every head's way through the training, and the candidates of one position. The sentence above describes it.", { kind: kind.title }));
   }
 
   // ---- what is drawn

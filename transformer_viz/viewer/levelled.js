@@ -1,6 +1,7 @@
 // @ts-check
 // A run whose mask and weights are level where they stand side by side: one height, one margin above and below, a title each.
 
+import { say } from "./language.js";
 import { plainText } from "./sentence.js";
 
 const TITLE_PX = 30;
@@ -18,7 +19,7 @@ export function levelled(run) {
 
 function levelledKind(data, height = data.mask.layout.height) {
   const { picture, mask } = data, { wide, narrow } = picture, n = 1 + Object.keys(picture.masked).length;
-  const t = TITLE_PX + LEGEND_PX * Math.ceil(n / A_LINE), title = { ...mask.layout.title, text: `${data.title}: weights` };
+  const t = TITLE_PX + LEGEND_PX * Math.ceil(n / A_LINE), title = { ...mask.layout.title, text: say("{kind}: weights", { kind: data.title }) };
   // Upright labels of the same letters, for which room is made once: Plotly would make it for each figure by itself.
   const xaxis = { ...wide.layout.xaxis, tickangle: -90, automargin: false }, b = below(xaxis);
   const level = (layout) => ({ ...layout, height, xaxis, margin: { ...layout.margin, t, b } });

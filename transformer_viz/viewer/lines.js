@@ -1,5 +1,6 @@
 // @ts-check
 // Attention as lines between the tokens of the strips, as wide as the weights: those of this step, or the strong ones of all so far.
+import { later, say } from "./language.js";
 import { svg } from "./marks.js";
 
 const WIDEST_PX = 10;
@@ -8,7 +9,7 @@ export const STAGE_PX = 640;
 const LEAST_OF_ALL = 0.3;
 const ROOM_PX = { width: 900, height: 960 };
 /** What somebody chooses; unless somebody does, the viewer does. */
-export const CHOICES = { step: "lines of this step", all: "lines so far", none: "no lines" };
+export const CHOICES = { step: later("lines of this step"), all: later("lines so far"), none: later("no lines") };
 
 export class Lines {
   constructor(root) {
@@ -25,9 +26,9 @@ export class Lines {
     this.hasEnded = false;
     this.box = document.createElement("select");
     this.box.className = "lines-switch";
-    this.box.ariaLabel = "Lines";
-    this.box.title = "Lines from the written token to what it looks at, as wide as the weights";
-    this.box.replaceChildren(...Object.entries(CHOICES).map(([value, words]) => new Option(words, value)));
+    this.box.ariaLabel = say("Lines");
+    this.box.title = say("Lines from the written token to what it looks at, as wide as the weights");
+    this.box.replaceChildren(...Object.entries(CHOICES).map(([value, words]) => new Option(say(words), value)));
     root.querySelector('[data-part="slider"]').before(this.box);
   }
 

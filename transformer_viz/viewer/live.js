@@ -2,6 +2,7 @@
 // The page with a model in it: what is typed is decoded by the engine in a thread of its own, and shown like a saved run.
 import { areas, cellAt } from "./cells.js";
 import { recoloured } from "./colours.js";
+import { later, say } from "./language.js";
 import { mosaicOf, sizedParts, tokenAxes } from "./live_figures.js";
 import {
   answerMark, bestHead, bestHeadWords, candidatesOf, displayToken, legendOf, outputStrip, placeLabels, sentencesOf, shorten, sourceStrip,
@@ -11,18 +12,18 @@ import { Kind } from "./numbers.js";
 import { element, Page, part, start } from "./page.js";
 
 const SETTLED_MS = 300;
-const HOW_TO_MASK = "Click a cell to mask it, or to open it, for all layers and heads; a label for its whole row or column.";
+const HOW_TO_MASK = later("Click a cell to mask it, or to open it, for all layers and heads; a label for its whole row or column.");
 
 // The engine, which answers by messages; of a run that is not wanted any more it gives null.
 class Engine {
-  constructor(model) {
+  constructor(model, words) {
     const code = new Blob([document.getElementById("engine").textContent], { type: "text/javascript" });
     this.waiting = new Map();
     this.last = 0;
     try {
       this.worker = new Worker(URL.createObjectURL(code));
     } catch (error) {
-      this.failure = new Error(`This browser does not let the page start its engine: ${error.message}`);
+      this.failure = new Error(say("This browser does not let the page start its engine: {why}", { why: error.message }));
       return;
     }
     this.worker.onmessage = ({ data: { id, run, error } }) => {
@@ -32,10 +33,10 @@ class Engine {
       else asked?.resolve(run);
     };
     this.worker.onerror = ({ message }) => {
-      this.failure = new Error(`The engine of this page stopped: ${message ?? "this browser did not let it start"}`);
+      this.failure = new Error(say("The engine of this page stopped: {why}", { why: message ?? say("this browser did not let it start") }));
       for (const { reject } of this.waiting.values()) reject(this.failure);
     };
-    this.worker.postMessage({ model });
+    this.worker.postMessage({ model, words });
   }
 
   decode(text, options) {
@@ -87,7 +88,7 @@ function shownRun(example, trace) {
   return {
     ...example,
     title: `${displayToken(source, 600)} → ${displayToken(text, 600)}`,
-    made: [...example.live.made, ...edits.map((edit) => `edit ${edit}`)],
+    made: [...example.live.made, ...edits.map((edit) => say("edit {edit}", { edit }))],
     best: bestHeadWords(trace),
     source: sourceStrip(trace),
     output: outputStrip(trace),
@@ -108,10 +109,10 @@ class LivePage extends Page {
     this.most = "";
     this.hides = false;
     this.asked = this.shown = 0;
-    this.engine = new Engine(data.live.model);
-    part("masks").querySelector(".masks").before(element("p", "aside", HOW_TO_MASK));
+    this.engine = new Engine(data.live.model, data.live.words);
+    part("masks").querySelector(".masks").before(element("p", "aside", say(HOW_TO_MASK)));
     this.listenToTyping();
-    const examples = [["", "Examples"], ...data.live.examples.map((text) => [text, shorten(text, 60)])];
+    const examples = [["", say("Examples")], ...data.live.examples.map((text) => [text, shorten(text, 60)])];
     part("examples").replaceChildren(...examples.map(([value, text]) => new Option(text, value)));
     part("text").value = data.live.source;
     this.readState();
@@ -235,13 +236,15 @@ class LivePage extends Page {
 
   showChanges() {
     const isOff = this.edits.includes(`${this.headAddress()}:zero`);
-    this.off.textContent = `Switch ${Number.isInteger(this.viewer.state.head) ? "this head" : "these heads"} ${isOff ? "on" : "off"}`;
+    this.off.textContent = Number.isInteger(this.viewer.state.head)
+      ? (isOff ? say("Switch this head on") : say("Switch this head off"))
+      : (isOff ? say("Switch these heads on") : say("Switch these heads off"));
     const buttons = this.edits.map((edit) => {
-      const button = Object.assign(element("button", "", `${edit} ✕`), { type: "button", title: "Take this change back" });
+      const button = Object.assign(element("button", "", `${edit} ✕`), { type: "button", title: say("Take this change back") });
       button.addEventListener("click", () => this.toggle(edit));
       return button;
     });
-    part("changes").replaceChildren(...(buttons.length ? [element("span", "", "Changed:"), ...buttons] : []));
+    part("changes").replaceChildren(...(buttons.length ? [element("span", "", say("Changed:")), ...buttons] : []));
   }
 
   // ---- the run as a file

@@ -2,13 +2,15 @@
 // The figures of a run that was made in this page: what depends on its tokens and their number is set in templates that the
 // program laid out. Sizes are those of `figures/` there.
 import { rounded } from "./brief.js";
-import { escaped, textWidth, unitOf } from "./live_words.js";
+import { enumerated, later, say } from "./language.js";
+import { escaped, textWidth, unitWords } from "./live_words.js";
 
 const QUERY_TITLES = {
-  encoder: "query: the {} that looks", decoder: "query: read → written", cross: "query: read → written",
+  encoder: later("query: the {unit} that looks"), decoder: later("query: read → written"), cross: later("query: read → written"),
 };
 const KEY_TITLES = {
-  encoder: "key: the source {} looked at", decoder: "key: the written {} looked at", cross: "key: the source {} looked at",
+  encoder: later("key: the source {unit} looked at"), decoder: later("key: the written {unit} looked at"),
+  cross: later("key: the source {unit} looked at"),
 };
 const MOST_TICKS = 64;
 const GAPS_UP_TO = 40;
@@ -36,7 +38,7 @@ function onAxis(axis, { title, ...changes }) {
 
 // Both axes of a map, as the layout of a template has them.
 export function tokenAxes({ xaxis, yaxis }, kind, rowLabels) {
-  const { kind: name } = kind.linked, title = (titles, tokens) => titles[name].replace("{}", unitOf(tokens));
+  const { kind: name } = kind.linked, title = (titles, tokens) => say(titles[name], { unit: unitWords(tokens) });
   return {
     xaxis: onAxis(xaxis, namedAxis(kind.keys, title(KEY_TITLES, kind.tokens))),
     yaxis: onAxis(yaxis, namedAxis(rowLabels, title(QUERY_TITLES, kind.rowTokens), true)),
@@ -117,7 +119,8 @@ export function mosaicOf(kind, { map, masked, frames, captions, layout, title },
   if (hasMasked) maps.push({ ...masked, z: canvas((_, reason) => (reason ? 1 : NaN)) });
   const boxes = places.map(([left, top]) => [left, top, left + columns, top + rows]);
   const star = best ? best[0] * heads + best[1] : -1;
-  const marks = [...(hasMasked ? ["grey: masked"] : []), ...(best ? ["★: best head"] : [])].join(", ");
+  const marks = [...(hasMasked ? [say("grey: masked")] : []), ...(best ? [say("★: best head")] : [])];
+  const [[, said] = ["", ""]] = enumerated(marks);
   const pitch = { pitch_x: pitchX, pitch_y: pitchY, block: [1, 1], rows, columns };
   return {
     data: [
@@ -136,7 +139,7 @@ export function mosaicOf(kind, { map, masked, frames, captions, layout, title },
     ],
     layout: {
       ...layout,
-      title: { ...layout.title, text: title + (marks && ` (${marks})`) },
+      title: { ...layout.title, text: said ? say("{attention} ({marks})", { attention: title, marks: said }) : title },
       xaxis: { ...layout.xaxis, range: [-0.5, width - 0.5] },
       yaxis: { ...layout.yaxis, range: [height - 0.5, -0.5 - caption] },
       meta: { ...layout.meta, ...pitch },

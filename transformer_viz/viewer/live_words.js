@@ -1,13 +1,18 @@
 // @ts-check
 // The words of a run that was made in this page, as the program says them of a saved run: strips, sentences, candidates.
 import { percentWords } from "./brief.js";
+import { later, say, saySentence } from "./language.js";
 
 const MOST_WORDS = 120;
 const N_CANDIDATES = 6;
-const LEGENDS = {
-  encoder: "row = the source {read} that looks · column = the {read} looked at, more where the colour is stronger",
-  decoder: "row = the {written} being written · column = the {written} looked at, of those written so far · grey = masked",
-  cross: "row = the {written} being written · column = the {read} looked at, more where the colour is stronger · ring = the right token",
+const ROWS = {
+  encoder: later("row = the source {unit} that looks"), decoder: later("row = the {unit} being written"),
+  cross: later("row = the {unit} being written"),
+};
+const COLUMNS = {
+  encoder: later("column = the {unit} looked at, more where the colour is stronger"),
+  decoder: later("column = the {unit} looked at, of those written so far"),
+  cross: later("column = the {unit} looked at, more where the colour is stronger"),
 };
 
 export const shorten = (text, most = 40) => {
@@ -23,7 +28,10 @@ export function displayText(text) {
 
 export const displayToken = (token, most) => displayText(shorten(token, most));
 const code = (text) => ["code", shorten(displayText(text), MOST_WORDS)];
-const plain = (text) => ["plain", text];
+
+// The place of a token, and of a step, in a sentence.
+const placeWords = (place) => say("{noun} {place}", { noun: say("token"), place: place + 1 });
+const stepWords = (step) => say("step {step}", { step: step + 1 });
 
 // Text as Plotly draws it literally.
 export function escaped(text) {
@@ -37,15 +45,20 @@ const isSpecial = (token) => ["<pad>", "<start>", "<end>", "<unk>"].includes(tok
 export const placeLabels = (tokens) => tokens.map((token, place) => `${place + 1}·${displayToken(token)}`);
 
 // What a person calls one of these tokens.
-export function unitOf(tokens) {
+export function unitWords(tokens) {
   const own = tokens.filter((token) => !isSpecial(token));
-  return own.every((token) => Array.from(token).length === 1) && own.some((token) => /\p{L}/u.test(token)) ? "letter" : "token";
+  return own.every((token) => Array.from(token).length === 1) && own.some((token) => /\p{L}/u.test(token)) ? say("letter") : say("token");
 }
 
 export function legendOf(kind, trace) {
   const own = trace.source_tokens.filter((_, place) => trace.source_letters[place] !== null);
-  const words = LEGENDS[kind].replaceAll("{read}", unitOf(own)).replaceAll("{written}", unitOf(trace.target_tokens));
-  return trace.alignment.some((key) => key !== null) ? words : words.split(" · ring")[0];
+  const read = unitWords(own), written = unitWords(trace.target_tokens);
+  const parts = [
+    say(ROWS[kind], { unit: kind === "encoder" ? read : written }), say(COLUMNS[kind], { unit: kind === "decoder" ? written : read }),
+    ...(kind === "decoder" ? [say("grey = masked")] : []),
+    ...(kind === "cross" && trace.alignment.some((key) => key !== null) ? [say("ring = the right token")] : []),
+  ];
+  return parts.join(" · ");
 }
 
 // About how wide a label is, in pixels.
@@ -83,7 +96,7 @@ function threeDigits(p) {
 export function sourceStrip({ source_tokens: tokens }) {
   return tokens.map((token, place) => ({
     text: displayToken(token),
-    title: `token ${place + 1}: ${displayToken(token)}`,
+    title: say("{place}: {token}", { place: placeWords(place), token: displayToken(token) }),
     class: isSpecial(token) ? "special" : "",
   }));
 }
@@ -91,10 +104,11 @@ export function sourceStrip({ source_tokens: tokens }) {
 export function outputStrip({ output_tokens: tokens, expected_tokens: expected, steps }) {
   return tokens.map((token, t) => {
     const right = expected?.[t], isWrong = right !== undefined && right !== token, p = steps[t].probability;
-    const more = isWrong ? `; the right token is ${displayToken(right)}` : "";
+    const named = say("{place}: {token}", { place: stepWords(t), token: displayToken(token) });
+    const title = say("{token}, p = {p}", { token: named, p: p.toFixed(4) });
     return {
       text: displayToken(token),
-      title: `step ${t + 1}: ${displayToken(token)}, p = ${p.toFixed(4)}${more}`,
+      title: isWrong ? say("{token}; the right token is {right}", { token: title, right: displayToken(right) }) : title,
       class: (isSpecial(token) ? "special" : "") + (isWrong ? " wrong" : ""),
       tint: Number(p.toFixed(4)),
     };
@@ -108,17 +122,20 @@ export function answerMark(trace) {
     // An output that ends where something is left to be read is wrong, though nobody knows the answer.
     const step = hasEnded ? written.length - 1 : -1, key = trace.alignment[step] ?? null;
     if (key !== null && trace.source_letters[key] !== null) {
-      const read = [code(shorten(displayText(trace.source_tokens[key]))), plain(` (token ${key + 1}) is read`)];
-      return { class: "wrong", words: [["strong", "wrong"], plain(", ends before "), ...read] };
+      const fields = { wrong: ["strong", say("wrong")], token: code(shorten(displayText(trace.source_tokens[key]))), place: placeWords(key) };
+      return { class: "wrong", words: saySentence("{wrong}, ends before {token} ({place}) is read", fields) };
     }
     return null;
   }
-  if (hasEnded && trace.text === trace.expected) return { class: "right", words: [["strong", "right"]] };
+  if (hasEnded && trace.text === trace.expected) return { class: "right", words: [["strong", say("right")]] };
   const differing = Array.from({ length: Math.max(written.length, expected.length) }).findIndex((_, t) => written[t] !== expected[t]);
   const isCut = differing === written.length && !hasEnded;
-  if (isCut || (differing < 0 && !hasEnded)) return { class: "unfinished", words: [["strong", "unfinished"], plain(", right so far")] };
-  const right = trace.expected ? ["code", shorten(displayText(trace.expected), 160)] : plain("nothing");
-  return { class: "wrong", words: [["strong", "wrong"], plain(", expected "), right, plain(`, differs from step ${differing + 1} on`)] };
+  if (isCut || (differing < 0 && !hasEnded)) return {
+    class: "unfinished", words: saySentence("{unfinished}, right so far", { unfinished: ["strong", say("unfinished")] }),
+  };
+  const right = trace.expected ? ["code", shorten(displayText(trace.expected), 160)] : say("nothing");
+  const fields = { wrong: ["strong", say("wrong")], text: right, step: stepWords(differing) };
+  return { class: "wrong", words: saySentence("{wrong}, expected {text}, differs from {step} on", fields) };
 }
 
 // The head of cross-attention with the most weight on the true keys: its layer, its number in that, and this weight.
@@ -134,7 +151,9 @@ export function bestHead({ attentions: { cross }, alignment }) {
 
 export function bestHeadWords(trace) {
   const best = bestHead(trace);
-  return best && `best cross head: L${best[0] + 1} H${best[1] + 1}, ${percentWords(best[2])} on the right token`;
+  if (!best) return null;
+  const head = `L${best[0] + 1} H${best[1] + 1}`;
+  return say("best cross head: {head}, {share} on the right token", { head, share: percentWords(best[2]) });
 }
 
 // What the bars of a step are: the best candidates, and the step's own token in the last place where it is not among them.
@@ -166,21 +185,24 @@ export function sentencesOf(kind, trace, { layer, head }) {
   return written.map((token, t) => {
     const soFar = trace.spelt(written.slice(0, t)), shown = Array.from(soFar);
     const text = shown.length <= MOST_WORDS ? soFar : `…${shown.slice(1 - MOST_WORDS).join("")}`;
-    const read = text ? [plain("having written "), code(text)] : [plain("having written nothing yet")];
-    const looks = isEncoder ? [] : [plain(`, ${kind.names[layer][kind.headNumber(head)]} `), ...looksWords(kind, layer, head, t)];
+    const read = text ? saySentence("having written {text}", { text: code(text) }) : saySentence("having written nothing yet");
+    const begin = [["strong", say("Step {step} of {n}: ", { step: t + 1, n })], ...read];
     const right = expected?.[t], isWrong = right !== undefined && right !== token;
-    return [
-      ["strong", `Step ${t + 1} of ${n}: `], ...read, ...looks,
-      plain(`${isEncoder ? ", " : " and "}the model writes `), code(token), plain(`, p ${probabilityWords(steps[t].probability)}.`),
-      ...(isWrong ? [plain(" The right token: "), code(right), plain(".")] : []),
-      ...(isEncoder ? [plain(" The encoder read the whole source before the first step: its maps are the same at every step.")] : []),
-    ];
+    const fields = { token: code(token), p: probabilityWords(steps[t].probability) };
+    let end = isEncoder ? saySentence(", the model writes {token}, p {p}.", fields) : saySentence(" and the model writes {token}, p {p}.", fields);
+    if (isWrong) end = saySentence("{end} The right token: {token}.", { end, token: code(right) });
+    if (isEncoder) {
+      return [...begin, ...saySentence("{end} The encoder read the whole source before the first step: its maps are the same at every step.", { end })];
+    }
+    const named = kind.names[layer][kind.headNumber(head)];
+    return saySentence("{begin}, {head} {look}{end}", { begin, head: named, look: looksWords(kind, layer, head, t), end });
   });
 }
 
 function looksWords(kind, layer, head, t) {
   const row = kind.weightsOf(layer, head).subarray(t * kind.columns, (t + 1) * kind.columns);
   const most = row.reduce((a, b) => Math.max(a, b), 0), key = row.indexOf(most);
-  if (most === 0) return [plain("may look at nothing")];
-  return [plain(`looks ${percentWords(most)} at `), code(kind.tokens[key]), plain(` (token ${key + 1})`)];
+  if (most === 0) return saySentence("may look at nothing");
+  const at = saySentence("{token} ({place})", { token: code(kind.tokens[key]), place: placeWords(key) });
+  return saySentence("looks {share} at {key}", { share: percentWords(most), key: at });
 }

@@ -2,6 +2,7 @@
 // The masks in force beside the weights of a viewer, one of them in sight: each cell has the colour of its reason. A press on a cell,
 // or on the label of a row or a column, may be told.
 import { areas, cellAt } from "./cells.js";
+import { say } from "./language.js";
 import { LinkedChart, standing } from "./linked.js";
 import { mark, rectangle } from "./marks.js";
 import { maskFigure } from "./masks.js";
@@ -101,7 +102,9 @@ export class MaskMap {
   }
 
   #words(name) {
-    return `The mask of the ${this.viewer.kinds[name].title}, each cell by its reason${this.pressed ? "; the field below edits it by text" : ""}`;
+    const { title: kind } = this.viewer.kinds[name];
+    if (this.pressed) return say("The mask of the {kind}, each cell by its reason; the field below edits it by text", { kind });
+    return say("The mask of the {kind}, each cell by its reason", { kind });
   }
 
   // One after the other, as soon as nobody presses.

@@ -1,5 +1,6 @@
 // @ts-check
 // What the maps show: weights, or a measure of what counts, beside them or instead.
+import { say } from "./language.js";
 import { pieces } from "./sentence.js";
 
 export class Measures {
@@ -10,7 +11,7 @@ export class Measures {
     this.group.className = "measures";
     this.group.hidden = true;
     this.group.setAttribute("role", "group");
-    this.group.setAttribute("aria-label", "What the maps show");
+    this.group.setAttribute("aria-label", say("What the maps show"));
     root.querySelector('[data-part="slider"]').before(this.group);
   }
 

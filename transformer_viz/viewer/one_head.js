@@ -3,6 +3,7 @@
 // once. It is to its page what a viewer is.
 import { choose, fill, hear } from "./boxes.js";
 import { areas, cellAt } from "./cells.js";
+import { say } from "./language.js";
 import { LinkedChart } from "./linked.js";
 import { mark, rectangle } from "./marks.js";
 
@@ -87,8 +88,8 @@ export class OneHead {
     const near = (n, most) => (Number.isInteger(n) ? Math.max(0, Math.min(most - 1, n)) : 0);
     this.#place = { kind, layer: numbers.includes(layer) ? layer : numbers[0], head: near(head, heads), row: near(row, rows.length) };
     fill(this.boxes.kind, Object.entries(kinds).map(([name, { title }]) => [name, title]));
-    fill(this.boxes.layer, numbers.map((number) => [number, `layer ${number + 1}`]));
-    fill(this.boxes.head, Array.from({ length: heads }, (_, n) => [n, `head ${n + 1}`]));
+    fill(this.boxes.layer, numbers.map((number) => [number, say("layer {layer}", { layer: number + 1 })]));
+    fill(this.boxes.head, Array.from({ length: heads }, (_, n) => [n, say("head {head}", { head: n + 1 })]));
     fill(this.boxes.row, rows.map((words, n) => [n, words]));
     for (const [name, value] of Object.entries(this.#place)) choose(this.boxes[name], String(value));
     this.#chart.host.setAttribute("aria-label", kinds[kind].words);

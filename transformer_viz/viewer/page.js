@@ -1,7 +1,7 @@
 // @ts-check
 // The exported page: a viewer of one run, whose state is in the address, and below it the masks and the numbers of a row.
 import { drawChart } from "./charts.js";
-import { speak } from "./language.js";
+import { say, speak } from "./language.js";
 import { maskFigure } from "./masks.js";
 import { REST_MS } from "./player.js";
 import { Viewer } from "./viewer.js";
@@ -94,11 +94,11 @@ export class Page {
     const list = element("dl");
     kind.linked.keys.forEach((label, column) => {
       const line = element("div"), i = row * kind.columns + column;
-      line.append(element("dt", "", label), element("dd", "", reasons[i] ? "masked" : exact(weights[i])));
+      line.append(element("dt", "", label), element("dd", "", reasons[i] ? say("masked") : exact(weights[i])));
       list.append(line);
     });
     const called = kind.names[layer][kind.headNumber(head)];
-    const words = `${kind.title}, ${called}, row ${kind.linked.rows[row]}: its weight on each key`;
+    const words = say("{kind}, {head}, row {row}: its weight on each key", { kind: kind.title, head: called, row: kind.linked.rows[row] });
     part("numbers").querySelector(".numbers").replaceChildren(element("p", "", words), list);
   }
 
@@ -160,5 +160,5 @@ export async function start(page) {
   }
   part("missing").hidden = false;
   part("missing").textContent =
-    "plotly.js is not where this page looks for it, so the maps cannot be drawn. Everything else works.";
+    say("plotly.js is not where this page looks for it, so the maps cannot be drawn. Everything else works.");
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // The step player's words and controls: token strips, the sentence, the buttons, the keys. Whoever has one extends it by what a
 // step draws.
+import { say } from "./language.js";
 import { pieces } from "./sentence.js";
 import { fillStrip, keepInSight, unfoldStrip } from "./strips.js";
 
@@ -128,8 +129,8 @@ export class Player {
   showPlaying() {
     const playing = Boolean(this.timers.play);
     this.root.classList.toggle("playing", playing);
-    this.part("play").textContent = playing ? "❚❚ Pause" : "▶ Play";
-    this.part("play").setAttribute("aria-label", playing ? "Pause" : "Play");
+    this.part("play").textContent = playing ? say("❚❚ Pause") : say("▶ Play");
+    this.part("play").setAttribute("aria-label", playing ? say("Pause") : say("Play"));
     // A screen reader would fall behind while playing: it hears the step at which the player stops.
     this.part("sentence").setAttribute("aria-live", playing ? "off" : "polite");
   }

@@ -3,6 +3,7 @@
 import { Aligned, weightWords } from "./aligned.js";
 import { unpacked } from "./arrays.js";
 import { areasOf, inKind, isSame, MARGIN_PX, placeOnMap, placeOnTile, tilesOn } from "./cells.js";
+import { later, say, saySentence } from "./language.js";
 import { Lines, strongLooks, withCrossings } from "./lines.js";
 import { mark, unmark } from "./marks.js";
 import { plainText } from "./sentence.js";
@@ -390,13 +391,15 @@ export class Pointing {
     const place = this.aligned && inKind(this.pinned, "cross");
     if (place) return this.aligned.words(place, (strip, at) => this.tokens(strip)[at]?.textContent);
     const { query, key } = this.pinned, { rows, keys } = this.about, weights = this.weights();
-    const row = query === null ? [] : [["plain", "row "], ["code", rows[query]]];
-    const token = key === null ? [] : [["plain", "key "], ["code", keys[key]]];
-    const comma = row.length && token.length ? [["plain", ", "]] : [];
     const second = weights?.second ?? ((query, key) => secondWords(this.focus, query, key));
-    const said = comma.length && weights && `: ${weights.words(query, key)}${second(query, key)}`;
-    const number = said ? [["plain", said]] : [];
-    return [["strong", " Pinned: "], ...row, ...comma, ...token, ...number];
+    const fields = { row: ["code", rows[query]], key: ["code", keys[key]] };
+    const said = () => {
+      if (key === null) return saySentence("row {row}", fields);
+      if (query === null) return saySentence("key {key}", fields);
+      if (!weights) return saySentence("row {row}, key {key}", fields);
+      return saySentence("row {row}, key {key}: {weight}{more}", { ...fields, weight: weights.words(query, key), more: second(query, key) });
+    };
+    return [["strong", say(" Pinned: ")], ...said()];
   }
 }
 
@@ -439,7 +442,7 @@ function weightsOf({ host, frames = {} }, axis = "x") {
   const number = (query, key) => values[query * shape[1] + key], at = (query, key) => number(query, key) / full;
   const isMasked = (query, key) => grey.some((map) => map.z.values[query * shape[1] + key] === 1);
   const said = (value) => (word ? `${word} ${value.toPrecision(3)}` : weightWords(value));
-  return { shape, at, number, isMasked, words: (query, key) => (isMasked(query, key) ? "masked" : said(number(query, key))) };
+  return { shape, at, number, isMasked, words: (query, key) => (isMasked(query, key) ? say("masked") : said(number(query, key))) };
 }
 
 // `, cause by word +2.31 nats`, of the same cell of the second map.
@@ -448,9 +451,14 @@ function secondWords(chart, query, key) {
   return beside ? besideWords(beside, weightsOf(chart, "x3").number(query, key)) : "";
 }
 
+/** Of the numbers of a second map, as `content.py` calls them. */
+const NATS = later("nats"), OF_LARGEST = later("of the row's largest");
+
 export function besideWords(beside, value) {
-  const sign = beside.unit === "nats" && value > 0 ? "+" : "";
-  return `, ${beside.word} ${Number.isNaN(value) ? "cannot be asked" : `${sign}${value.toFixed(2)} ${beside.unit}`.trim()}`;
+  const { word, unit } = beside, sign = unit === NATS && value > 0 ? "+" : "", number = `${sign}${value.toFixed(2)}`;
+  if (Number.isNaN(value)) return say(", {word} cannot be asked", { word });
+  if (!unit) return say(", {word} {number}", { word, number });
+  return say(", {word} {number} {unit}", { word, number, unit: [NATS, OF_LARGEST].includes(unit) ? say(unit) : unit });
 }
 
 // The page hears of an event in a notebook's cell, whose inside is its own, as one on the cell.

@@ -7,7 +7,8 @@ from functools import cache
 
 from transformer_viz import language
 
-_SAID = re.compile(r'(?<![.\w#$])(?:say|later)\(\s*("(?:[^"\\\n]|\\.)*")')
+# Of another object's method nothing is known; `...say(` is no such.
+_SAID = re.compile(r'(?<![\w#$])(?<!(?<!\.\.)\.)(?:say|saySentence|later)\(\s*("(?:[^"\\\n]|\\.)*")')
 
 
 def texts(code: str) -> Iterator[tuple[int, str]]:

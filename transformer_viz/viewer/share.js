@@ -2,6 +2,7 @@
 // Share: a run as something to take along, made in this browser: its link, a picture, a picture that moves.
 import { drawCard, moments } from "./card.js";
 import { gifOf } from "./gif.js";
+import { say } from "./language.js";
 
 const SIZES = { wide: [1200, 675], square: [1080, 1080] };
 const MOVING_PX = 800;
@@ -37,7 +38,7 @@ export class Share {
   #made() {
     const room = document.createElement("dialog"), row = document.createElement("div");
     room.className = "share";
-    room.setAttribute("aria-label", "Share");
+    room.setAttribute("aria-label", say("Share"));
     this.sheet = document.createElement("canvas");
     this.sheet.setAttribute("role", "img");
     const button = (words, act, title) => {
@@ -47,21 +48,21 @@ export class Share {
       return made;
     };
     this.size = document.createElement("select");
-    this.size.ariaLabel = "Size";
-    this.size.append(new Option("wide, 1200 × 675", "wide"), new Option("square, 1080 × 1080", "square"));
+    this.size.ariaLabel = say("Size");
+    this.size.append(new Option(say("wide, 1200 × 675"), "wide"), new Option(say("square, 1080 × 1080"), "square"));
     this.size.addEventListener("change", () => this.#draw());
     row.className = "share-ways";
-    if (this.hasLink) button("Copy link", (made) => this.#copy(made), "The address of this view");
-    button("PNG", () => this.#save("png"), "This picture");
-    button("GIF", (made) => this.#move(made), "All steps, one after the other");
+    if (this.hasLink) button(say("Copy link"), (made) => this.#copy(made), say("The address of this view"));
+    button("PNG", () => this.#save("png"), say("This picture"));
+    button("GIF", (made) => this.#move(made), say("All steps, one after the other"));
     if (this.chosenWay) {
-      button("One file that runs", () => {
+      button(say("One file that runs"), () => {
         room.close();
         this.chosenWay?.("export");
-      }, "The tab Export has it as a page");
+      }, say("The tab Export has it as a page"));
     }
     row.append(this.size);
-    button("Close", () => room.close(), "Close (Escape)");
+    button(say("Close"), () => room.close(), say("Close (Escape)"));
     // Arrows and space belong to what is in front.
     room.addEventListener("keydown", (event) => event.stopPropagation());
     room.addEventListener("click", (event) => event.target === room && room.close());
@@ -73,7 +74,7 @@ export class Share {
   #draw() {
     const [width, height] = SIZES[/** @type {"wide" | "square"} */ (this.size.value)];
     Object.assign(this.sheet, { width, height });
-    this.sheet.setAttribute("aria-label", `${this.card.title}. ${this.#words}`);
+    this.sheet.setAttribute("aria-label", say("{title}. {words}", { title: this.card.title, words: this.#words }));
     drawCard(contextOf(this.sheet), this.card, this.card.step);
   }
 
@@ -85,12 +86,12 @@ export class Share {
   async #copy(button) {
     try {
       await navigator.clipboard.writeText(location.href);
-      button.textContent = "Copied";
+      button.textContent = say("Copied");
     } catch {
       // Not allowed without https: then it stands in the browser's own line.
-      button.textContent = "Copy it from the address line";
+      button.textContent = say("Copy it from the address line");
     }
-    setTimeout(() => { button.textContent = "Copy link"; }, COPIED_MS);
+    setTimeout(() => { button.textContent = say("Copy link"); }, COPIED_MS);
   }
 
   #save(format) {
@@ -99,7 +100,7 @@ export class Share {
 
   async #move(button) {
     button.disabled = true;
-    button.textContent = "Making it …";
+    button.textContent = say("Making it …");
     const [width, height] = SIZES[/** @type {"wide" | "square"} */ (this.size.value)];
     const moving = await movingPicture(this.card, MOVING_PX, Math.round((MOVING_PX * height) / width));
     saved(new Blob([moving], { type: "image/gif" }), `${this.card.file}.gif`);

@@ -1,5 +1,6 @@
 // @ts-check
 // The strips of tokens above a run: what was read, and what was written, one button a step.
+import { say } from "./language.js";
 
 const LONG = 100;
 const SHOWN = new WeakMap();
@@ -42,7 +43,7 @@ export function unfoldStrip(box, step, first) {
 export function unfolded(tokens, step, first) {
   return tokens.map(({ text, title }, place) => {
     const isToCome = place > step && place >= first;
-    return isToCome ? { text: "", title: `step ${place + 1}: not written yet`, isToCome } : { text, title, isToCome };
+    return isToCome ? { text: "", title: say("step {step}: not written yet", { step: place + 1 }), isToCome } : { text, title, isToCome };
   });
 }
 

@@ -3,10 +3,11 @@
 // What it shows is its own state. Somebody brings it a run, and hears of the state: the app, an exported page, a live page.
 import { Aligned, weightWords } from "./aligned.js";
 import { choose, fill, hear } from "./boxes.js";
-import { briefWords, CROSSING } from "./brief.js";
+import { briefWords, crossing } from "./brief.js";
 import { tileAt } from "./cells.js";
 import { recoloured } from "./colours.js";
 import { Find } from "./find.js";
+import { say, saySentence } from "./language.js";
 import { LinkedChart, standing } from "./linked.js";
 import { mapFigure, withMarks } from "./map.js";
 import { caption, circle, mark, rectangle } from "./marks.js";
@@ -221,7 +222,7 @@ export class Viewer {
   #smallRoom(name) {
     const host = this.#figureRoom(), { title } = this.#kinds[name];
     host.dataset.kind = name;
-    host.setAttribute("aria-label", `Layers and heads of the ${title}. Choose one with the layer and head boxes.`);
+    host.setAttribute("aria-label", say("Layers and heads of the {kind}. Choose one with the layer and head boxes.", { kind: title }));
     host.addEventListener("click", (event) => {
       const [layer, head] = tileAt(host, event) ?? [];
       if (head !== undefined) this.set({ kind: name, layer, head }, "tile");
@@ -310,9 +311,9 @@ export class Viewer {
   #say(pin) {
     const run = this.#run, kind = this.#kind, { head, lines, measure } = this.#place, layer = this.layerPlace;
     fill(this.box("kind"), Object.entries(this.#kinds).map(([name, { title }]) => [name, title]));
-    fill(this.box("layer"), kind.numbers.map((number) => [number, `layer ${number + 1}`]));
-    const heads = Array.from({ length: kind.heads }, (_, n) => [n, `head ${n + 1}`]);
-    fill(this.box("head"), [...heads, ["mean", "mean of heads"], ["max", "max of heads"]]);
+    fill(this.box("layer"), kind.numbers.map((number) => [number, say("layer {layer}", { layer: number + 1 })]));
+    const heads = Array.from({ length: kind.heads }, (_, n) => [n, say("head {head}", { head: n + 1 })]);
+    fill(this.box("head"), [...heads, ["mean", say("mean of heads")], ["max", say("max of heads")]]);
     for (const name of ["kind", "layer", "head"]) choose(this.box(name), String(this.#place[name]));
     const sentences = this.#sentences(kind.sentencesOf(layer, head)), { aligner } = run;
     this.#player.update({
@@ -355,10 +356,12 @@ export class Viewer {
     this.#offerTokens();
     // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
     const { host } = this.#maps[this.#place.kind];
-    if (run.saved) host.dataset.title = [run.saved, `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}`].join(" · ");
+    const named = { kind: kind.title, head: kind.names[layer][kind.headNumber(head)] };
+    if (run.saved) host.dataset.title = [run.saved, say("{kind}, {head}", named)].join(" · ");
     this.#maps[this.#place.kind].host.setAttribute("aria-label",
-      `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}: ${kind.rows} query rows by ${kind.columns} key columns, ` +
-      "and the candidates of this step. The sentence above says it.");
+      say("{kind}, {head}: {rows} query rows by {columns} key columns, and the candidates of this step. The sentence above says it.", {
+        ...named, rows: kind.rows, columns: kind.columns,
+      }));
   }
 
   // The sentence of each step, with what the page says of it: of what is covered, while somebody guesses, and of an answer.
@@ -397,7 +400,7 @@ export class Viewer {
       read: source.map((token) => token.text), written: output.map((token) => token.text), isOfSource, rows, words,
       all: pointing.allSoFar(pointing.weights(), output.length - 1).map(({ query, key, weight }) => ({ query, key: isOfSource ? key : place(key), weight })),
       title: does ?? text,
-      crossing: said(CROSSING), about: [...model, this.#kind.title, about].join(" · "),
+      crossing: said(crossing()), about: [...model, this.#kind.title, about].join(" · "),
       step: pointing.lines.hasEnded ? output.length : this.#player.step,
       file: text.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "run",
       colours: { ground, ink: style.color, muted: colour("--muted"), accent: colour("--accent"), tile: colour("--st-secondary-background-color") || ground },
@@ -444,7 +447,7 @@ export class Viewer {
     const title = kind.names[this.layerPlace][kind.headNumber(this.#place.head)];
     const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]] };
     // With few words there is no room for the legend among the buttons.
-    const { remark = [], isBrief, hint = kind.hint, terms } = this.#run, legend = isBrief && hint ? [...hint, ["plain", ". "]] : [];
+    const { remark = [], isBrief, hint = kind.hint, terms } = this.#run, legend = isBrief && hint ? saySentence("{sentence}. ", { sentence: hint }) : [];
     room.replaceChildren(...pieces([...legend, ...remark.map((piece) => named[piece[0]] ?? piece)], terms));
   }
 
@@ -454,7 +457,7 @@ export class Viewer {
     const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
     const at = (query, key) => weights[query * columns + key] / full, isMasked = (query, key) => reasons[query * columns + key] > 0;
     const said = (value) => (word ? `${word} ${value.toPrecision(3)}` : weightWords(value));
-    const words = (query, key) => (isMasked(query, key) ? "masked" : said(weights[query * columns + key]));
+    const words = (query, key) => (isMasked(query, key) ? say("masked") : said(weights[query * columns + key]));
     const beside = kind.second?.of(layer, head);
     const second = (query, key) => (beside ? besideWords({ word: kind.second.words, unit: kind.second.unit }, beside[query * columns + key]) : "");
     return { shape: [kind.rows, columns], at, isMasked, words, second };
@@ -514,7 +517,7 @@ export class Viewer {
     if (!overview) return;
     this.#overview ??= new LinkedChart(this.#overviewRoom(room), (chart) => this.#mark(chart));
     const { data, layout, words } = overview, chart = this.#overview, looks = JSON.stringify([words, layout.meta, this.#looks.dark, run]);
-    chart.host.setAttribute("aria-label", `${words}. A click makes it the focus.`);
+    chart.host.setAttribute("aria-label", say("{words}. A click makes it the focus.", { words }));
     if (chart.has(looks)) this.#mark(chart);
     else chart.draw(recoloured({ data, layout }, this.darkened), { run, kind: layout.meta.kind }, looks);
   }

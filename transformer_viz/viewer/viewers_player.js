@@ -2,7 +2,7 @@
 // The player of a viewer: beside the words of a step, what one may do at it, and what the maps show.
 import { Measures } from "./measures.js";
 import { Player } from "./player.js";
-import { CROSSING } from "./brief.js";
+import { crossing } from "./brief.js";
 import { pieces } from "./sentence.js";
 import { Ways } from "./ways.js";
 
@@ -42,7 +42,7 @@ export class ViewersPlayer extends Player {
     this.root.classList.toggle("has-brief", Boolean(brief));
     if (!brief) return;
     const isCrossing = lines.hasEnded && lines.shown === "all";
-    room.replaceChildren(...pieces(this.timers.play ? brief.plays : isCrossing ? CROSSING : brief.rests));
+    room.replaceChildren(...pieces(this.timers.play ? brief.plays : isCrossing ? crossing() : brief.rests));
   }
 
   showPlaying() {

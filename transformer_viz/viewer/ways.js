@@ -1,5 +1,6 @@
 // @ts-check
 // What one may do at a step: answers stand behind their question, and ways on among the controls.
+import { say } from "./language.js";
 
 export class Ways {
   constructor(player, choose) {
@@ -16,7 +17,7 @@ export class Ways {
 
   // `ways` are the words of each by its name. The keyboard stays where the buttons were.
   offer(ways, isAsked, hadFocus) {
-    this.room.ariaLabel = isAsked ? "Answers" : "What one may do here";
+    this.room.ariaLabel = isAsked ? say("Answers") : say("What one may do here");
     const hint = this.player.part("hint");
     if (isAsked) this.player.part("sentence").append(this.room);
     // Not touched where it stands already: the browser would arrange the page anew.

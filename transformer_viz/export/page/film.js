@@ -1,4 +1,5 @@
 // A run as a picture that moves, for a program that opens this page: what the viewer's Share makes by a press.
+import { speak } from "../../viewer/language.js";
 import { unpackedRun } from "../../viewer/packed.js";
 import { movingPicture } from "../../viewer/share.js";
 import { Viewer } from "../../viewer/viewer.js";
@@ -6,6 +7,7 @@ import { Viewer } from "../../viewer/viewer.js";
 // The bytes in base64, or null where the viewer has no card of this run.
 window.film = async ({ width, height, msOfStep, dark }) => {
   const run = await unpackedRun(JSON.parse(document.getElementById("data").textContent));
+  speak(run.words);
   const viewer = new Viewer(document.querySelector(".viewer")), { kind, layer, head } = run.focus;
   document.documentElement.dataset.theme = dark ? "dark" : "light";
   viewer.restyle({ dark });

@@ -2,13 +2,15 @@
 // number.
 
 import { drawChart } from "../../viewer/charts.js";
+import { say, speak } from "../../viewer/language.js";
 
 const page = JSON.parse(document.getElementById("data").textContent);
+speak(page.words);
 
 async function draw(place, figure) {
   await window.plotlyReady;
   if (window.Plotly) await drawChart(place, figure);
-  else place.textContent = "plotly.js is not where this page looks for it, so the picture cannot be drawn.";
+  else place.textContent = say("plotly.js is not where this page looks for it, so the picture cannot be drawn.");
 }
 
 const box = document.getElementById("number");

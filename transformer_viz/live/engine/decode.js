@@ -3,6 +3,7 @@
 // once; then the decoder reads what was written so far, one token a step, and says how probable each next token is. What it
 // computed of earlier tokens, their keys and values, is kept, since a later token never changes it.
 import { add, attend, feedForward, layerNorm, linear, matrix } from "./attention.js";
+import { later, say } from "../../viewer/language.js";
 import { Edits } from "./edits.js";
 import { chooser, ranking } from "./sampling.js";
 import { END, InputError, shown, START } from "./text.js";
@@ -67,7 +68,7 @@ export class Model {
     if (this.config.norm === NORM_BEFORE) return add(x, compute(norm(x)));
     if (this.config.norm === NORM_AFTER) return norm(add(x, compute(x)));
     if (this.config.norm === NORM_WITHIN) return add(x, norm(compute(x)));
-    throw new InputError(`This page does not know where the norm stands: ${this.config.norm}`);
+    throw new InputError(say("This page does not know where the norm stands: {norm}", { norm: this.config.norm }));
   }
 
   feedForward(x, place) {
@@ -108,23 +109,23 @@ function futureMask({ kind, first }, nHeads, nQueries, nKeys) {
 }
 
 const OPTIONS = {
-  strategy: (value) => ["greedy", "sample"].includes(value) || "greedy or sample",
-  max_length: (value, most) => (Number.isInteger(value) && value >= 1 && value <= most) || `a whole number from 1 to ${most}`,
-  prefix: (value) => Array.isArray(value) || "a list of tokens",
-  ban: (value) => Array.isArray(value) || "a list of tokens",
-  edits: (value) => typeof value === "string" || "a text such as cross.1.2:zero",
-  temperature: (value) => (value >= 0 && value <= 100) || "a number from 0 to 100",
-  top_k: (value) => (Number.isInteger(value) && value >= 1) || "a whole number from 1",
-  top_p: (value) => (value > 0 && value <= 1) || "a number above 0, at most 1",
-  seed: (value) => (Number.isInteger(value) && value >= 0 && value < 2 ** 32) || "a whole number from 0 below 2³²",
-  candidates: (value) => (Number.isInteger(value) && value >= 1 && value <= 100) || "a whole number from 1 to 100",
+  strategy: (value) => ["greedy", "sample"].includes(value) || say("greedy or sample"),
+  max_length: (value, most) => (Number.isInteger(value) && value >= 1 && value <= most) || say("a whole number from 1 to {most}", { most }),
+  prefix: (value) => Array.isArray(value) || say("a list of tokens"),
+  ban: (value) => Array.isArray(value) || say("a list of tokens"),
+  edits: (value) => typeof value === "string" || say("a text such as cross.1.2:zero"),
+  temperature: (value) => (value >= 0 && value <= 100) || say("a number from 0 to 100"),
+  top_k: (value) => (Number.isInteger(value) && value >= 1) || say("a whole number from 1"),
+  top_p: (value) => (value > 0 && value <= 1) || say("a number above 0, at most 1"),
+  seed: (value) => (Number.isInteger(value) && value >= 0 && value < 2 ** 32) || say("a whole number from 0 below 2³²"),
+  candidates: (value) => (Number.isInteger(value) && value >= 1 && value <= 100) || say("a whole number from 1 to {most}", { most: 100 }),
 };
 
 function checkOptions(options, most) {
   for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(OPTIONS, name)) throw new InputError(`There is no option “${shown(name)}”; there are ${Object.keys(OPTIONS).join(", ")}.`);
+    if (!Object.hasOwn(OPTIONS, name)) throw new InputError(say("There is no option “{name}”; there are {names}.", { name: shown(name), names: Object.keys(OPTIONS).join(", ") }));
     const is = OPTIONS[name](value, most);
-    if (is !== true) throw new InputError(`${name} = ${shown(String(value))} is not possible; it is ${is}.`);
+    if (is !== true) throw new InputError(say("{name} = {value} is not possible; it is {what}.", { name, value: shown(String(value)), what: is }));
   }
   return { strategy: "greedy", prefix: [], ban: [], edits: "", candidates: 10, ...options };
 }
@@ -135,10 +136,11 @@ export function* decode(model, text, typed, options = {}) {
   const { config } = model, most = config.max_positions;
   const { max_length: maxLength = text.reading.longest, ...how } = checkOptions(options, most);
   const symbols = text.symbols(typed), source = text.encode(typed);
-  const prefix = text.targetIds(how.prefix, "The beginning"), ban = text.targetIds(how.ban, "Banned");
-  if (prefix.includes(END) || prefix.some((id) => ban.includes(id))) throw new InputError("The beginning holds <end>, or a banned token.");
-  if (prefix.length > maxLength) throw new InputError(`The beginning has ${prefix.length} tokens; at most ${maxLength} are written.`);
-  if (new Set(ban).size >= text.target.length) throw new InputError("Every token is banned; leave at least one.");
+  const prefix = text.targetIds(how.prefix, later("The beginning: “{token}” is no token that this model writes."));
+  const ban = text.targetIds(how.ban, later("Banned: “{token}” is no token that this model writes."));
+  if (prefix.includes(END) || prefix.some((id) => ban.includes(id))) throw new InputError(say("The beginning holds <end>, or a banned token."));
+  if (prefix.length > maxLength) throw new InputError(say("The beginning has {count} tokens; at most {most} are written.", { count: prefix.length, most: maxLength }));
+  if (new Set(ban).size >= text.target.length) throw new InputError(say("Every token is banned; leave at least one."));
   const { n_encoder_layers: above, n_decoder_layers: below, n_heads: heads } = config;
   const edits = new Edits(how.edits, {
     encoder: { layers: above, heads, queries: source.length, keys: source.length },
@@ -155,7 +157,7 @@ export function* decode(model, text, typed, options = {}) {
     if (edits.looksAhead) cache = {};
     const read = [START, ...written], rows = model.decode(read.slice(cache.length ?? 0), memory, cache, edits, record);
     const logits = rows.values.subarray((rows.rows - 1) * rows.columns);
-    if (!logits.every(Number.isFinite)) throw new InputError("The model computes numbers that are not finite: its weights are too large.");
+    if (!logits.every(Number.isFinite)) throw new InputError(say("The model computes numbers that are not finite: its weights are too large."));
     const step = written.length, chosen = choose(logits);
     // Drawn where the beginning is given too, so that what comes later does not depend on it.
     const isGiven = step < prefix.length, id = isGiven ? prefix[step] : chosen.id;

@@ -1,6 +1,7 @@
 // @ts-check
 // Changes of a run, written as the program writes them and counted from 1: `cross:off`, `cross:3-5`, `decoder:*-2`,
 // `cross.2.4:zero`, `cross.2.4:3=5`, `cross.2.4:3=5@0.75+1@0.25`, `cross.2.4:3=uniform`; several are separated by commas.
+import { later, say } from "../../viewer/language.js";
 import { InputError, shown } from "./text.js";
 
 const EDIT = /^(encoder|decoder|cross)(?:\.(\d{1,3})(?:\.(\d{1,3}))?)?:(.+)$/;
@@ -10,7 +11,7 @@ export class Edits {
   // sizes: of each kind {layers, heads, queries, keys}.
   constructor(text, sizes) {
     const parts = text.split(",").map((part) => part.trim()).filter(Boolean);
-    if (parts.length > MOST_EDITS) throw new InputError(`${parts.length} edits are too many; at most ${MOST_EDITS} are possible.`);
+    if (parts.length > MOST_EDITS) throw new InputError(say("{count} edits are too many; at most {most} are possible.", { count: parts.length, most: MOST_EDITS }));
     this.all = parts.map((part) => readEdit(part, sizes));
     this.texts = parts;
   }
@@ -58,31 +59,34 @@ export class Edits {
 }
 
 function readEdit(part, sizes) {
-  const match = EDIT.exec(part), wrong = (words) => new InputError(`Edit “${shown(part)}”${words}`);
-  const forms = " is not understood; edits look like cross:off, cross:3-5, cross:3-*, cross.2.4:zero, cross.2.4:3=5.";
-  if (!match) throw wrong(forms);
+  const match = EDIT.exec(part), edit = shown(part);
+  const notUnderstood = () =>
+    new InputError(say("Edit “{edit}” is not understood; edits look like cross:off, cross:3-5, cross:3-*, cross.2.4:zero, cross.2.4:3=5.", { edit }));
+  if (!match) throw notUnderstood();
   const [, kind, layer, head, form] = match, size = sizes[kind];
   const number = (digits, name, most) => {
     if (digits === undefined || digits === "*") return null;
-    if (Number(digits) < 1 || Number(digits) > most) throw wrong(`: there is no ${name} ${digits} here; possible is 1 to ${most}.`);
+    if (Number(digits) < 1 || Number(digits) > most) {
+      throw new InputError(say("Edit “{edit}”: there is no {name} {number} here; possible is 1 to {most}.", { edit, name: say(name), number: digits, most }));
+    }
     return Number(digits) - 1;
   };
-  const place = { kind, layer: number(layer, "layer", size.layers), head: number(head, "head", size.heads) };
+  const place = { kind, layer: number(layer, later("layer"), size.layers), head: number(head, later("head"), size.heads) };
   if (form === "off" || form === "zero") return { ...place, what: form };
   const cell = /^(\d{1,3}|\*)-(\d{1,3}|\*)$/.exec(form);
   if (cell && form !== "*-*") {
-    return { ...place, what: "flip", query: number(cell[1], "query", size.queries), key: number(cell[2], "key", size.keys) };
+    return { ...place, what: "flip", query: number(cell[1], later("query"), size.queries), key: number(cell[2], later("key"), size.keys) };
   }
   const row = /^(\d{1,3}|\*)=(.+)$/.exec(form);
-  if (!row) throw wrong(forms);
-  const query = number(row[1], "query", size.queries);
+  if (!row) throw notUnderstood();
+  const query = number(row[1], later("query"), size.queries);
   if (row[2] === "uniform") return { ...place, what: "force", query, shares: null };
   const all = row[2].split("+").map((share) => /^(\d{1,3})(?:@(\d{1,3}(?:\.\d{1,6})?))?$/.exec(share) ?? [null]);
-  if (!all.every(([found]) => found)) throw wrong(forms);
-  const shares = Object.fromEntries(all.map(([, key, weight]) => [number(key, "key", size.keys), Number(weight ?? 1)]));
+  if (!all.every(([found]) => found)) throw notUnderstood();
+  const shares = Object.fromEntries(all.map(([, key, weight]) => [number(key, later("key"), size.keys), Number(weight ?? 1)]));
   const total = Object.values(shares).reduce((sum, weight) => sum + weight, 0);
   if (Math.abs(total - 1) > 1e-5 || Object.keys(shares).length < all.length) {
-    throw wrong(": the weights of a row add up to 1 and name each key once.");
+    throw new InputError(say("Edit “{edit}”: the weights of a row add up to 1 and name each key once.", { edit }));
   }
   return { ...place, what: "force", query, shares };
 }

@@ -1,5 +1,6 @@
 // @ts-check
 // Texts to tokens and back, as the model was trained. A text that it cannot read is told in a sentence.
+import { say } from "../../viewer/language.js";
 
 export const SPECIAL = ["<pad>", "<start>", "<end>", "<unk>"];
 export const START = 1;
@@ -46,18 +47,19 @@ export class Text {
   // The tokens of a source text.
   symbols(text) {
     const { cut, most, unit, example, isBlankText, refused } = this.reading, [ids] = this.ids;
-    if (!text || (!text.trim() && !isBlankText)) throw new InputError(`The text is empty. Type at most ${most} ${unit}, such as: ${example}`);
+    if (!text || (!text.trim() && !isBlankText)) throw new InputError(say("The text is empty. Type at most {most} {unit}, such as: {example}", { most, unit, example }));
     const found = refused && text.match(new RegExp(refused[0], "u"));
-    if (found) throw new InputError(`“${found[1]}” ${refused[1]}`);
+    if (found) throw new InputError(say("“{word}” {why}", { word: found[1], why: refused[1] }));
     const symbols = CUTS[cut](text, this.source);
     symbols.forEach((symbol, place) => {
       if (ids.has(symbol) && ids.get(symbol) >= SPECIAL.length) return;
-      const known = this.source.slice(SPECIAL.length), few = known.length > MOST_SHOWN ? ", …" : "";
-      const words = `It knows ${known.length.toLocaleString("en")}: ${known.slice(0, MOST_SHOWN).map(shown).join(", ")}${few}`;
-      throw new InputError(`“${shown(symbol)}” (number ${place + 1}) is none of the ${unit} that this model knows. ${words}`);
+      const known = this.source.slice(SPECIAL.length), names = [...known.slice(0, MOST_SHOWN).map(shown), ...(known.length > MOST_SHOWN ? ["…"] : [])];
+      const fields = { symbol: shown(symbol), place: place + 1, unit, count: known.length.toLocaleString("en"), names: names.join(", ") };
+      throw new InputError(say("“{symbol}” (number {place}) is none of the {unit} that this model knows. It knows {count}: {names}", fields));
     });
     if (symbols.length > most) {
-      throw new InputError(`The text has ${symbols.length} ${unit}; this model reads at most ${most}. Take ${symbols.length - most} out.`);
+      const fields = { count: symbols.length, unit, most, more: symbols.length - most };
+      throw new InputError(say("The text has {count} {unit}; this model reads at most {most}. Take {more} out.", fields));
     }
     return symbols;
   }
@@ -67,11 +69,11 @@ export class Text {
     return [START, ...this.symbols(text).map((symbol) => this.ids[0].get(symbol)), END];
   }
 
-  // Ids of target tokens; `what` they are for stands in the message about one that is not known.
-  targetIds(tokens, what) {
+  // Ids of target tokens; `wrong` is the message about one that is not known, with a place for it.
+  targetIds(tokens, wrong) {
     return Array.from(tokens, (token) => {
       const id = this.ids[1].get(String(token));
-      if (id === undefined) throw new InputError(`${what}: “${shown(String(token))}” is no token that this model writes.`);
+      if (id === undefined) throw new InputError(say(wrong, { token: shown(String(token)) }));
       return id;
     });
   }

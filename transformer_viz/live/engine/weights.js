@@ -1,9 +1,8 @@
 // @ts-check
 // The numbers of a trained model, as they stand in the page: whole numbers of 16 bits with one scale a row, or float32, all of
 // them one after the other, gzipped, in base64.
+import { say } from "../../viewer/language.js";
 import { matrix } from "./attention.js";
-
-const DAMAGED = "The weights in this file are damaged. Copy or download the file again.";
 
 export class Weights {
   // data: base64; tensors: [name, "i2" or "f4", shape] in their order.
@@ -13,7 +12,7 @@ export class Weights {
       const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
       return new Weights(await new Response(stream).arrayBuffer(), tensors);
     } catch (error) {
-      throw new Error(DAMAGED, { cause: error });
+      throw new Error(say("The weights in this file are damaged. Copy or download the file again."), { cause: error });
     }
   }
 

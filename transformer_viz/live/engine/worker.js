@@ -1,7 +1,8 @@
 // @ts-check
 // The engine in a thread of its own, so that the page never stands still. It is sent the model, and then texts.
 //
-// {model} → {isReady} · {id, text, options} → {id, run}, or {id, error} · {cancel: id}: that run is not wanted any more.
+// {model, words} → {isReady} · {id, text, options} → {id, run}, or {id, error} · {cancel: id}: that run is not wanted any more.
+import { speak } from "../../viewer/language.js";
 import { decode, Model } from "./decode.js";
 import { InputError, Text } from "./text.js";
 import { Weights } from "./weights.js";
@@ -36,6 +37,7 @@ onmessage = async ({ data }) => {
   if (data.cancel !== undefined) return cancelled.add(data.cancel);
   try {
     if (!data.model) return postMessage({ id: data.id, run: await answer(data) });
+    speak(data.words);
     loaded = load(data.model);
     await loaded;
     return postMessage({ isReady: true });

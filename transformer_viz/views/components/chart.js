@@ -40,7 +40,7 @@ class Chart {
     try {
       await plotlyFrom(about.plotly);
     } catch {
-      this.host.textContent = "plotly.js could not be loaded, so nothing can be drawn. Is the server there? Reload the page.";
+      this.host.textContent = say("plotly.js could not be loaded, so nothing can be drawn. Is the server there? Reload the page.");
       return;
     }
     if (text !== this.text) return;

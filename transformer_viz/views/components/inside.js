@@ -48,7 +48,7 @@ class Inside {
     const { label, axis, values } = strip.dataset, numbers = values.split(" ");
     strip.dataset.place = place;
     if (strip.id) strip.dataset.at = `${strip.id}.${place + 1}`;
-    strip.querySelector(".tip").textContent = `${label}, ${place + 1} of ${numbers.length}: ${numbers[place]}`;
+    strip.querySelector(".tip").textContent = say("{name}, {place} of {count}: {number}", { name: label, place: place + 1, count: numbers.length, number: numbers[place] });
     strip.classList.toggle("late", place > numbers.length / 2);
     this.root.dataset.axis = axis;
     this.root.style.setProperty("--at", place);
@@ -84,7 +84,7 @@ class Inside {
       station.classList.toggle("seen", i < this.station);
     });
     const title = next?.querySelector("h2").textContent.replace(/^\d+/, "");
-    this.root.querySelector(".walk").textContent = !now ? "▶ Show the way" : next ? `Next: ${title}` : "All of it";
+    this.root.querySelector(".walk").textContent = !now ? say("▶ Show the way") : next ? say("Next: {station}", { station: title }) : say("All of it");
     this.root.querySelector(".said").textContent = now?.querySelector("header").textContent ?? "";
   }
 }

@@ -22,7 +22,7 @@ from transformer_viz.figures.theme import THEMES, ThemeName, even_scale, rgb
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.numbers_in_words import number_words
-from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, place_label
+from transformer_viz.terms import REASON_WORDS, head_title, kind_words, place_label
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside
 from transformer_viz.views import glossary
@@ -134,7 +134,7 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
         "row": [
             ("plain", "Row "),
             row,
-            ("plain", f", {head_title(inside.layer, inside.head)} of the {KIND_TITLES[inside.kind]}"),
+            ("plain", f", {head_title(inside.layer, inside.head)} of the {kind_words(inside.kind)}"),
         ],
         "hint": hint,
         "words": "One row of one head, from input to output",
