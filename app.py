@@ -2,12 +2,13 @@
 
 import streamlit as st
 
+from transformer_viz.language import speaking
 from transformer_viz.views import pages, path, server
 from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.components import lesson_card, navigation, screen, style, viewer
 from transformer_viz.views.server import warm_up
 from transformer_viz.views.server.page_slots import page_slot
-from transformer_viz.views.state import early_end, link
+from transformer_viz.views.state import early_end, link, visit_language
 
 
 def page() -> None:
@@ -15,7 +16,8 @@ def page() -> None:
     st.set_page_config(page_icon=navigation.MARK, layout="wide")
     style.apply()
     warm_up.wait()
-    with early_end.stopped(), page_slot(), long_jobs.whole_page():
+    language = speaking(visit_language.current())
+    with language, early_end.stopped(), page_slot(), long_jobs.whole_page():
         here = navigation.show(views := pages())
         try:
             with link.sentence(here.TITLE, [view.TITLE for view in views]), lesson_card.beside(here.TITLE) as may_show:

@@ -148,7 +148,7 @@ def faults(file: Path, said: dict[Id, list[str]]) -> list[str]:
             found += [
                 f"{language}: {each!r} has other places than {first!r}"
                 for each in _said(message.string)
-                if _places(each) != wanted
+                if _places(each) | (_places(text) & {"count"} if isinstance(text, tuple) else set()) != wanted
             ]
     found += [
         f"{language} has {message.id!r}, which nobody says" for message in catalogue if message.id and message.id not in said
@@ -169,9 +169,9 @@ def _said(string: str | tuple[str, ...] | list[str] | None) -> list[str]:
 
 
 def _places(text: Id | str) -> set[str]:
-    """The places of a text; of one for several things, all but the number, which one of them may leave out."""
+    """The places of a text; of one for several things the number too, which a form of it may leave out."""
     if not isinstance(text, str):
-        return set().union(*map(_places, text)) - {"count"} | {"count"}
+        return set().union({"count"}, *map(_places, text))
     try:
         return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     except ValueError:

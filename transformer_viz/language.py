@@ -75,7 +75,7 @@ def say(template: str, /, **fields: object) -> str:
         template: the English text, such as `"Show {count} heads"`; also where it has no place, a brace in it is doubled.
         fields: what goes into its places.
     """
-    return _catalogue(current()).gettext(template).format(**fields)
+    return (translation(template, current()) or template).format(**fields)
 
 
 def known(text: str) -> str:
@@ -148,7 +148,8 @@ def enumerated(names: Iterable[str]) -> str:
 
 def translation(template: str, language: str) -> str | None:
     """What a language says for an English text; None where it is the same."""
-    found = _catalogue(language).gettext(template)
+    # The header of a catalogue is the translation of nothing.
+    found = _catalogue(language).gettext(template) if template else template
     return None if found == template else found
 
 

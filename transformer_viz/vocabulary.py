@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from transformer_viz.errors import ConfigError
+from transformer_viz.language import later
 
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
 SPECIAL_TOKENS = (PAD, START, END, UNKNOWN)
@@ -17,7 +18,8 @@ def unit(tokens: Iterable[str]) -> str:
     Digits alone, as in 2026-11-22, are tokens; among letters they count as letters.
     """
     own = [token for token in tokens if token not in SPECIAL_TOKENS]
-    return "letter" if all(len(token) == 1 for token in own) and any(map(str.isalpha, own)) else "token"
+    are_letters = all(len(token) == 1 for token in own) and any(map(str.isalpha, own))
+    return later("letter") if are_letters else later("token")
 
 
 @dataclass(frozen=True)

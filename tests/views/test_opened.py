@@ -18,7 +18,7 @@ def page() -> None:
     from transformer_viz.views.components import opened
 
     opened.box("place")
-    opened.say()
+    opened.tell()
     st.text("\n".join(opened.traces()))
     st.text(str(opened.latest()))
 

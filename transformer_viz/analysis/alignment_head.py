@@ -11,13 +11,14 @@ import numpy as np
 
 from transformer_viz.addresses import Grid, HeadAddress, find_head, parse_head
 from transformer_viz.errors import OptionError
+from transformer_viz.language import later, say
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
 
 RowOf = Literal["writes", "reads"]
 ROWS: tuple[RowOf, ...] = ("writes", "reads")
 """Which row of a target word is looked at: the one that writes it, or the next one, which reads it."""
-ROW_WORDS: dict[RowOf, str] = {"writes": "writes the word", "reads": "reads it"}
+ROW_WORDS: dict[RowOf, str] = {"writes": later("writes the word"), "reads": later("reads it")}
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ class AlignmentHead:
     def address(self) -> str:
         """The head in a link, from 1."""
         return f"{self.layer + 1}.{self.head + 1}" + (".reads" if self.row == "reads" else "")
+
+    @property
+    def words(self) -> str:
+        """The same as its text, in the language of now."""
+        name = head_label(self.layer, self.head)
+        return say("{head} (reads it)", head=name) if self.row == "reads" else name
 
     def __str__(self) -> str:
         return head_label(self.layer, self.head) + (f" ({ROW_WORDS[self.row]})" if self.row == "reads" else "")

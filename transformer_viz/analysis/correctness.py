@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import Literal
 
-from transformer_viz.analysis.sentences import Sentence, of_run, sentence
+from transformer_viz.analysis.sentences import Piece, Sentence, of_run, say_sentence
 from transformer_viz.analysis.word_pooling import is_by_words, noun
+from transformer_viz.language import say
 from transformer_viz.terms import place_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import START
@@ -72,15 +73,20 @@ def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
     if verdict is None:
         return ()
     if verdict == "not known":
-        return sentence("not known whether it is right")
-    if verdict != "wrong":
-        return sentence(("strong", verdict), *([", right so far"] if verdict == "unfinished" else []))
+        return say_sentence("not known whether it is right")
+    if verdict == "right":
+        return (("strong", say("right")),)
+    if verdict == "unfinished":
+        return say_sentence("{unfinished}, right so far", unfinished=("strong", say("unfinished")))
+    wrong: Piece = ("strong", say("wrong"))
     if trace.expected is None:
         # It ends where something is left to be read: wrong, though the answer is not known.
         key = None if step is None else trace.alignment[step]
         assert key is not None
         token, place = of_run(trace.source_tokens[key], _LONGEST_TOKEN), place_words(key, noun(trace))
-        return sentence(("strong", "wrong"), ", ends before ", token, f" ({place}) is read")
-    expected = of_run(trace.expected, _LONGEST_TEXT) if trace.expected else "nothing"
-    from_step = [] if step is None else [f", differs from {step_name} {step + 1} on"]
-    return sentence(("strong", "wrong"), ", expected ", expected, *from_step)
+        return say_sentence("{wrong}, ends before {token} ({place}) is read", wrong=wrong, token=token, place=place)
+    expected = of_run(trace.expected, _LONGEST_TEXT) if trace.expected else say("nothing")
+    if step is None:
+        return say_sentence("{wrong}, expected {text}", wrong=wrong, text=expected)
+    place = say("row {row}", row=step + 1) if step_name == "row" else say("step {step}", step=step + 1)
+    return say_sentence("{wrong}, expected {text}, differs from {place} on", wrong=wrong, text=expected, place=place)

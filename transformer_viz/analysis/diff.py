@@ -17,7 +17,7 @@ from transformer_viz.analysis.comparison import check_traces, compare
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import finite_number, to_plain
-from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind
+from transformer_viz.terms import KINDS, REASON_WORDS, Kind, kind_words
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.steps import Candidate, Fill, Step
@@ -65,7 +65,7 @@ class Where:
         """In words; numbers count from 1."""
         numbered = (("layer", self.layer), ("head", self.head), ("query", self.query), ("key", self.key))
         tokens = {"query": self.query_token, "key": self.key_token}
-        words = [shorten(self.field.replace("_", " "), _LONGEST), *([KIND_TITLES[self.kind]] if self.kind else [])]
+        words = [shorten(self.field.replace("_", " "), _LONGEST), *([kind_words(self.kind)] if self.kind else [])]
         for name, number in (*numbered, ("position", self.position)):
             if number is not None:
                 words.append(

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, sentence, so_far, top_key_sentences
+from transformer_viz.analysis.sentences import Piece, Sentence, of_run, say_sentence, so_far, top_key_sentences
+from transformer_viz.language import say
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Head, Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
@@ -43,35 +45,56 @@ def is_right(trace: Trace, guess: Guess) -> bool:
 def question_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
     """What is to be guessed at a step: ``Step 3 of 6: having written `ol`, where does layer 1 head 2 look, and what …?``"""
     if step >= trace.n_steps:
-        return (("strong", "All steps are revealed."),)
-    asked = []
-    if kind != "encoder":
-        asked.append(f"where does {head_title(layer, head)} look")
-    if trace.output_tokens:
-        asked.append("what does the model write")
-    begin: Piece = ("strong", f"Step {step + 1} of {trace.n_steps}: ")
-    return sentence(begin, *so_far(trace)[step], f", {', and '.join(asked)}?")
+        return (("strong", say("All steps are revealed.")),)
+    begin: Piece = ("strong", say("Step {step} of {n}: ", step=step + 1, n=trace.n_steps))
+    fields: dict[str, Any] = {"begin": begin, "so_far": so_far(trace)[step]}
+    if kind == "encoder":
+        return (
+            say_sentence("{begin}{so_far}, what does the model write?", **fields)
+            if trace.output_tokens
+            else say_sentence("{begin}{so_far}, ?", **fields)
+        )
+    fields["head"] = head_title(layer, head)
+    return (
+        say_sentence("{begin}{so_far}, where does {head} look, and what does the model write?", **fields)
+        if trace.output_tokens
+        else say_sentence("{begin}{so_far}, where does {head} look?", **fields)
+    )
 
 
 def outcome_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Guess | None) -> Sentence:
     """What a revealed step was, after what somebody guessed: ``You guessed `e`; the model wrote `h`, …``"""
     if guess is not None:
         kind, layer, head = guess.kind, guess.layer, guess.head
-    pieces: list[str | Piece] = []
-    if guess is not None and guess.key is None:
-        pieces = ["You guessed ", of_run(guess.token or "")]
-    elif guess is not None and guess.key is not None:
-        pieces = ["You guessed ", of_run(trace.attentions[kind].keys[guess.key]), f" ({place_words(guess.key)})"]
-    if trace.output_tokens:
-        begins = "; the model wrote " if guess else f"At step {step + 1} the model wrote "
-        pieces += [begins, of_run(trace.output_tokens[step])]
-    if kind != "encoder":
-        begins = "" if not pieces else ", and " if trace.output_tokens else "; "
-        pieces += [f"{begins}{head_title(layer, head)} ", *top_key_sentences(trace, kind, [(layer, head)])[0][step]]
-    return sentence(*pieces, ".")
+    looks = top_key_sentences(trace, kind, [(layer, head)])[0][step] if kind != "encoder" else ()
+    looked = say_sentence("{head} {looks}", head=head_title(layer, head), looks=looks)
+    written = of_run(trace.output_tokens[step]) if trace.output_tokens else None
+    if guess is None:
+        at = say("At step {step}", step=step + 1)
+        if written is None:
+            return say_sentence("{looked}.", looked=looked)
+        if kind == "encoder":
+            return say_sentence("{at} the model wrote {token}.", at=at, token=written)
+        return say_sentence("{at} the model wrote {token}, and {looked}.", at=at, token=written, looked=looked)
+    guessed = of_run(guess.token or "")
+    if guess.key is not None:
+        key, place = of_run(trace.attentions[kind].keys[guess.key]), place_words(guess.key)
+        guessed = say_sentence("{token} ({place})", token=key, place=place)
+    if written is None:
+        return (
+            say_sentence("You guessed {guess}.", guess=guessed)
+            if kind == "encoder"
+            else say_sentence("You guessed {guess}; {looked}.", guess=guessed, looked=looked)
+        )
+    if kind == "encoder":
+        return say_sentence("You guessed {guess}; the model wrote {token}.", guess=guessed, token=written)
+    return say_sentence(
+        "You guessed {guess}; the model wrote {token}, and {looked}.", guess=guessed, token=written, looked=looked
+    )
 
 
 def tally_words(trace: Trace, guesses: Iterable[Guess]) -> str:
     """`3 of 4 guesses right`; empty before the first."""
     found = [is_right(trace, guess) for guess in guesses]
-    return f"{sum(found)} of {count_words(len(found), 'guess', 'guesses')} right" if found else ""
+    guessed = count_words(len(found), "guess", "guesses")
+    return say("{n} of {guesses} right", n=sum(found), guesses=guessed) if found else ""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_viz.analysis.head_rows import NONE, HeadRows
+from transformer_viz.language import later
 
-_NO_CHOICE, _NO_TRUE_KEY = "no row with a choice", "no right token"
+_NO_CHOICE, _NO_TRUE_KEY = later("no row with a choice"), later("no right token")
 
 
 @dataclass(frozen=True)
@@ -98,68 +99,70 @@ def _by_head(rows: np.ndarray) -> np.ndarray:
 OF_MANY: dict[str, Measure] = {
     "mass": Measure(
         mass,
-        column="right token",
-        title="weight on the right token",
-        help="Mean weight on the right token, over the steps that have one",
+        column=later("right token"),
+        title=later("weight on the right token"),
+        help=later("Mean weight on the right token, over the steps that have one"),
         missing=_NO_TRUE_KEY,
     ),
     "hit_rate": Measure(
         hit_rate,
-        column="on top",
-        title="steps with the right token on top",
-        help="Share of those steps whose largest weight is on the right token",
+        column=later("on top"),
+        title=later("steps with the right token on top"),
+        help=later("Share of those steps whose largest weight is on the right token"),
         missing=_NO_TRUE_KEY,
     ),
     "entropy": Measure(
         lambda heads: heads.mean(heads.entropy),
-        column="entropy",
-        title="entropy (nats)",
-        help="Mean entropy of a row, in nats",
+        column=later("entropy"),
+        title=later("entropy (nats)"),
+        help=later("Mean entropy of a row, in nats"),
         is_share=False,
-        missing="no row to judge",
+        missing=later("no row to judge"),
     ),
     "entropy_share": Measure(
         entropy_share,
-        column="entropy share",
-        title="entropy, of the largest possible",
-        help="Entropy as a share of the logarithm of the number of allowed keys",
+        column=later("entropy share"),
+        title=later("entropy, of the largest possible"),
+        help=later("Entropy as a share of the logarithm of the number of allowed keys"),
         of_uniform=1.0,
     ),
     "distance": Measure(
         distance,
-        column="distance",
-        title="mean distance",
-        help="Mean distance from the right token; in self-attention, from the row's own position. In positions",
+        column=later("distance"),
+        title=later("mean distance"),
+        help=later("Mean distance from the right token; in self-attention, from the row's own position. In positions"),
         is_share=False,
-        missing="no row to judge",
+        missing=later("no row to judge"),
     ),
     # In a decoder heads rest there that have nothing to look for (Xiao et al. 2023, "Efficient Streaming Language Models with
     # Attention Sinks").
     "first_key": Measure(
         lambda heads: heads.mean(heads.weights[..., 0], heads.has_choice),
-        column="first key",
-        title="weight on the first token",
-        help="Mean weight on the first key, over the rows that may look at another one too",
+        column=later("first key"),
+        title=later("weight on the first token"),
+        help=later("Mean weight on the first key, over the rows that may look at another one too"),
     ),
     "last_key": Measure(
         last_key,
-        column="last key",
-        title="weight on the last token",
-        help="Mean weight on the last token of the source, <end> where there is one",
+        column=later("last key"),
+        title=later("weight on the last token"),
+        help=later("Mean weight on the last token of the source, <end> where there is one"),
         is_for_many=True,
     ),
     "special": Measure(
         special,
-        column="special",
-        title="weight on special tokens",
-        help="Mean weight on tokens of no text, such as <start> and <end>, over the rows that may look at another one too",
+        column=later("special"),
+        title=later("weight on special tokens"),
+        help=later(
+            "Mean weight on tokens of no text, such as <start> and <end>, over the rows that may look at another one too"
+        ),
         is_for_many=True,
     ),
     "itself": Measure(
         itself,
-        column="itself",
-        title="weight on itself",
-        help="Mean weight of a token on itself, over the rows that may look at another one too; in self-attention",
+        column=later("itself"),
+        title=later("weight on itself"),
+        help=later("Mean weight of a token on itself, over the rows that may look at another one too; in self-attention"),
         is_for_many=True,
     ),
 }

@@ -10,13 +10,14 @@ from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from string import Formatter
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from transformer_viz import language
 from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.word_pooling import is_by_words, noun
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import percent_words, probability_words
 from transformer_viz.terms import Head, Kind, head_label, head_title, place_words
 from transformer_viz.text_display import display_text, shorten
@@ -48,7 +49,7 @@ def step_sentences(
         OptionError: the run has no such kind, layer or head.
     """
     writes, kept = trace.writes, _frames.setdefault(trace, {})
-    key = (kind, with_answer)
+    key = (kind, with_answer, language.current())
     if key not in kept:
         kept[key] = _of_decoder(trace, kind, with_answer) if writes else _of_encoder_alone(trace)
     begins, ends = kept[key]
@@ -59,47 +60,61 @@ def step_sentences(
         title, of_head = head_title(layer, head), []
         for begin, look, end in zip(begins, looks, ends, strict=True):
             if writes:
-                of_head.append((*begin, ("plain", f", {title} "), *look, *end))
+                of_head.append(say_sentence("{begin}, {head} {look}{end}", begin=begin, head=title, look=look, end=end))
             else:
                 where, token = begin
-                of_head.append((where, ("plain", f"{title}, "), token, ("plain", " "), *look, *end))
+                fields: dict[str, Any] = {"where": where, "head": title, "token": token, "look": look, "end": end}
+                of_head.append(say_sentence("{where}{head}, {token} {look}{end}", **fields))
         sentences.append(of_head)
     return sentences
 
 
-_frames: weakref.WeakKeyDictionary[Trace, dict[tuple[Kind, bool], tuple[list[Sentence], list[Sentence]]]]
+_frames: weakref.WeakKeyDictionary[Trace, dict[tuple[Kind, bool, str], tuple[list[Sentence], list[Sentence]]]]
 _frames = weakref.WeakKeyDictionary()
 """Beginnings and ends of a run's sentences, which all heads share: of a long run browsers ask for one head after the other."""
 
 
 def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sentence], list[Sentence]]:
     """The beginnings of the steps' sentences, with what was read, and their ends, with what is written, if recorded."""
-    joined = ", " if kind == "encoder" else " and "
     ends: list[Sentence] = []
     for step in range(trace.n_steps):
-        pieces: list[str | Piece]
         written = trace.output_tokens[step] if trace.output_tokens else None
+        token: Piece = of_run(written or "")
         if step < trace.n_given:
-            pieces = ["; next comes ", of_run(written or ""), ", which was given"]
             if trace.steps and trace.steps[step].candidates:
                 guess, p = trace.steps[step].candidates[0]
-                pieces += [". The model's own guess: ", of_run(guess), f", p {probability_words(p)}"]
-            pieces += ["."]
+                end = say_sentence(
+                    "; next comes {token}, which was given. The model's own guess: {guess}, p {p}.",
+                    token=token,
+                    guess=of_run(guess),
+                    p=probability_words(p),
+                )
+            else:
+                end = say_sentence("; next comes {token}, which was given.", token=token)
         elif written is None:
-            pieces = ["; what it writes is not recorded."]
+            end = say_sentence("; what it writes is not recorded.")
+        elif not trace.steps and kind == "encoder":
+            end = say_sentence(", what is written is {token}, its probability not recorded.", token=token)
         elif not trace.steps:
-            pieces = [f"{joined}what is written is ", of_run(written), ", its probability not recorded."]
+            end = say_sentence(" and what is written is {token}, its probability not recorded.", token=token)
         else:
-            p = probability_words(trace.steps[step].probability)
-            pieces = [f"{joined}the model writes ", of_run(written), f", p {p}."]
+            words = probability_words(trace.steps[step].probability)
+            end = (
+                say_sentence(", the model writes {token}, p {p}.", token=token, p=words)
+                if kind == "encoder"
+                else say_sentence(" and the model writes {token}, p {p}.", token=token, p=words)
+            )
         true = trace.true_token(step) if with_answer and written is not None else None
         if true is not None and true != written:
-            pieces += [" The right token: ", of_run(true), "."]
+            end = say_sentence("{end} The right token: {token}.", end=end, token=of_run(true))
         if kind == "encoder":
-            pieces += [" The encoder read the whole source before the first step: its maps are the same at every step."]
-        ends.append(sentence(*pieces))
+            end = say_sentence(
+                "{end} The encoder read the whole source before the first step: its maps are the same at every step.", end=end
+            )
+        ends.append(end)
     begins: list[Sentence] = [
-        (("strong", f"Step {step} of {trace.n_steps}: "), *read) for step, read in enumerate(so_far(trace), 1)
+        (("strong", say("Step {step} of {n}: ", step=step, n=trace.n_steps)), *read)
+        for step, read in enumerate(so_far(trace), 1)
     ]
     return begins, ends
 
@@ -111,20 +126,23 @@ def _of_encoder_alone(trace: Trace) -> tuple[list[Sentence], list[Sentence]]:
     begins: list[Sentence] = []
     ends: list[Sentence] = []
     for place, token in enumerate(trace.source_tokens):
-        begins.append((("strong", f"The encoder alone, {place_words(place, word)} of {n}: "), of_run(token)))
-        ends.append(sentence("."))
+        where = say("The encoder alone, {place} of {n}: ", place=place_words(place, word), n=n)
+        begins.append((("strong", where), of_run(token)))
         if place in guesses:
             best, p = guesses[place]
-            ends[-1] += sentence(" Its first guess here: ", of_run(best), f", p {probability_words(p)}.")
+            words = probability_words(p)
+            ends.append(say_sentence(". Its first guess here: {token}, p {p}.", token=of_run(best), p=words))
+        else:
+            ends.append(say_sentence("."))
     return begins, ends
 
 
 def so_far(trace: Trace) -> list[Sentence]:
     """What was written before each step; where that is not recorded, what was read."""
     if not trace.output_tokens:
-        return [(("plain", "having read "), of_run(token)) for token in trace.target_tokens]
+        return [say_sentence("having read {text}", text=of_run(token)) for token in trace.target_tokens]
     # What comes next goes on from the end of the text: of a long one no more than that is put together.
-    verb, last = ("read", 1) if trace.n_given else ("written", 0)
+    last = 1 if trace.n_given else 0
     parts = spelt(trace, trace.target_tokens if trace.n_given else trace.output_tokens)
     sentences: list[Sentence] = []
     for step in range(trace.n_steps):
@@ -133,8 +151,12 @@ def so_far(trace: Trace) -> list[Sentence]:
             place -= 1
             text = parts[place] + text
         text = text if len(text) <= _LONGEST_CODE else "…" + text[-_LONGEST_CODE + 1 :]
-        is_none = not text and not trace.n_given
-        sentences.append(sentence("having written nothing yet") if is_none else sentence(f"having {verb} ", of_run(text)))
+        if trace.n_given:
+            sentences.append(say_sentence("having read {text}", text=of_run(text)))
+        elif not text:
+            sentences.append(say_sentence("having written nothing yet"))
+        else:
+            sentences.append(say_sentence("having written {text}", text=of_run(text)))
     return sentences
 
 
@@ -142,26 +164,28 @@ def top_key_sentences(trace: Trace, kind: Kind, heads: Sequence[tuple[int, Head]
     """`looks 96 % at `l` (token 4)`: for each head, of each row the key with the most weight."""
     attention, word = trace.attentions[kind], noun(trace)
     keys: list[Sentence] = [
-        (of_run(token), ("plain", f" ({place_words(key, word)})")) for key, token in enumerate(attention.keys)
+        say_sentence("{token} ({place})", token=of_run(token), place=place_words(key, word))
+        for key, token in enumerate(attention.keys)
     ]
     sentences: list[list[Sentence]] = []
     for layer, head in heads:
         looks: list[Sentence] = []
         for row in attention.head(layer, head):
             if not np.isfinite(row).all():
-                looks.append((("plain", "has no numbers here"),))
+                looks.append(say_sentence("has no numbers here"))
             elif not row.any():
-                looks.append((("plain", "may look at nothing"),))
+                looks.append(say_sentence("may look at nothing"))
             else:
                 key = int(row.argmax())
-                looks.append((("plain", f"looks {percent_words(float(row[key]))} at "), *keys[key]))
+                share = percent_words(float(row[key]))
+                looks.append(say_sentence("looks {share} at {key}", share=share, key=keys[key]))
         sentences.append(looks)
     return sentences
 
 
 def step_name(trace: Trace) -> str:
     """The word for a row that a player steps through: `step`, or `token` for an encoder alone."""
-    return "step" if trace.writes else "token"
+    return later("step") if trace.writes else later("token")
 
 
 def of_run(text: str, most: int = _LONGEST_CODE) -> Piece:
@@ -224,7 +248,8 @@ def best_head_words(trace: Trace) -> str | None:
     if found is None or not np.isfinite(found[2]):
         return None
     layer, head, mass = found
-    return f"best cross head: {head_label(layer, head)}, {percent_words(mass)} on the right token"
+    head_name, share = head_label(layer, head), percent_words(mass)
+    return say("best cross head: {head}, {share} on the right token", head=head_name, share=share)
 
 
 def source_unit(trace: Trace) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from transformer_viz.addresses import HeadAddress, find_head
 from transformer_viz.errors import OptionError, join_names
+from transformer_viz.language import later, say
 from transformer_viz.trace.trace import Trace
 
 Fill = Literal["-inf", "-1e9", "re-zeroed"]
@@ -17,9 +18,9 @@ Precision = Literal["float32", "float16"]
 FILLS: tuple[Fill, ...] = get_args(Fill)
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 FILL_WORDS: dict[Fill, str] = {
-    "-inf": "masked scores become −∞",
-    "-1e9": "masked scores become −10⁹",
-    "re-zeroed": "masked scores become −10⁹, and masked weights 0 after the softmax",
+    "-inf": later("masked scores become −∞"),
+    "-1e9": later("masked scores become −10⁹"),
+    "re-zeroed": later("masked scores become −10⁹, and masked weights 0 after the softmax"),
 }
 
 
@@ -83,7 +84,8 @@ def empty_row(scores: np.ndarray, fill: Fill, precision: Precision) -> str:
     if np.isnan(weights).any():
         return "NaN"
     if not weights.any():
-        return "all 0: looks at nothing"
+        return say("all 0: looks at nothing")
     if np.allclose(weights, 1 / len(weights), rtol=1e-2):
-        return f"{weights[0]:.4f} = 1/{len(weights)} each: looks at everything alike"
-    return f"between {weights.min():.4f} and {weights.max():.4f}"
+        each = weights[0]
+        return say("{weight:.4f} = 1/{n} each: looks at everything alike", weight=each, n=len(weights))
+    return say("between {least:.4f} and {most:.4f}", least=weights.min(), most=weights.max())

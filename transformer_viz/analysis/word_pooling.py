@@ -13,13 +13,14 @@ import numpy as np
 
 from transformer_viz.analysis.word_starts import groups, is_special, spelt, word_starts
 from transformer_viz.errors import OptionError
+from transformer_viz.language import later, say
 from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.steps import Fill, Step
 from transformer_viz.trace.trace import Trace
 
 Places = list[list[int]]
-UNIT = "word"
+UNIT = later("word")
 """What `made_by["unit"]` says of such a run."""
 
 
@@ -82,7 +83,7 @@ def is_by_words(trace: Trace) -> bool:
 
 def noun(trace: Trace) -> str:
     """What rows and columns of this run are: tokens, or words."""
-    return UNIT if is_by_words(trace) else "token"
+    return UNIT if is_by_words(trace) else later("token")
 
 
 def axis_noun(trace: Trace) -> str:
@@ -98,8 +99,11 @@ def kind_title(trace: Trace, kind: Kind, *, in_full: bool = True) -> str:
         kind: `encoder`, `decoder` or `cross`.
         in_full: with what pooling does; else its name alone, where there is little room.
     """
-    how = " (keys summed, queries averaged)" if in_full else ""
-    return f"{kind_words(kind)} by words{how}" if is_by_words(trace) else kind_words(kind)
+    if not is_by_words(trace):
+        return kind_words(kind)
+    if in_full:
+        return say("{attention} by words (keys summed, queries averaged)", attention=kind_words(kind))
+    return say("{attention} by words", attention=kind_words(kind))
 
 
 def by_words(trace: Trace) -> Trace:

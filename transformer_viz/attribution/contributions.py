@@ -14,7 +14,7 @@ from transformer_viz.decoding.memory import WORKING, n_at_once
 from transformer_viz.errors import OptionError
 from transformer_viz.model.attention_block import AttentionBlock
 from transformer_viz.model.tap import RecordTap, Site, TapName
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind, kind_words
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
         if lacking or around.out is None or (streams and around.placement is None):
             what = "how heads are combined" if not streams else "where norms and residual connections are"
             raise OptionError(
-                f"{measure} is not available for {run.model.name}: it is not known {what} in {KIND_TITLES[site.kind]}. "
+                f"{measure} is not available for {run.model.name}: it is not known {what} in {kind_words(site.kind)}. "
                 "Occlusion works for every model that writes"
             )
         is_on = (seen["heads"] != 0).flatten(1).any(1)[:, None, None]

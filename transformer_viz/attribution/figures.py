@@ -30,14 +30,15 @@ from transformer_viz.figures.parts import (
 )
 from transformer_viz.figures.theme import Style, Theme, base_layout, escape, token_label
 from transformer_viz.figures.tiles import tile_map
-from transformer_viz.terms import KIND_TITLES, Head, Kind, head_label, layer_label, place_label
+from transformer_viz.language import later, say
+from transformer_viz.terms import Head, Kind, head_label, kind_words, layer_label, place_label
 from transformer_viz.trace.trace import Trace
 
-_BASELINES = {"occlusion": "the cause's own order", "random": "a random order"}
+_BASELINES = {"occlusion": later("the cause's own order"), "random": later("a random order")}
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
 _PANELS = (
-    ("comprehensiveness", "without the first k: <b>high</b> is faithful"),
-    ("sufficiency", "with the first k alone: <b>low</b> is faithful"),
+    ("comprehensiveness", later("without the first k: <b>high</b> is faithful")),
+    ("sufficiency", later("with the first k alone: <b>low</b> is faithful")),
 )
 
 
@@ -64,9 +65,9 @@ def faithfulness(curves: Sequence[MeanCurve], *, style: Style = Style()) -> Plai
         # In shares of the figure, below its title.
         below, left = 0.58 * (1 - place), 0.53 * place
         x, y = ([0.0, 1.0], [below, below + 0.36]) if narrow else ([left, left + 0.47], [0.0, 0.9])
-        ks = axis(colours, size, (0.8, KS[-1] + 0.2), "k, how many tokens", tickvals=KS)
+        ks = axis(colours, size, (0.8, KS[-1] + 0.2), say("k, how many tokens"), tickvals=KS)
         one_scale = {"matches": "y"} if place else {}
-        lost = axis(colours, size, (), "probability lost", showgrid=True, tickformat=".2f", **one_scale)
+        lost = axis(colours, size, (), say("probability lost"), showgrid=True, tickformat=".2f", **one_scale)
         layout |= panel_axes(place + 1, ks, lost, x, y)
         layout["annotations"].append(words_at(words, x[0], y[1], size, colours.ink))
         for curve, looks in lines:
@@ -87,7 +88,7 @@ def faithfulness(curves: Sequence[MeanCurve], *, style: Style = Style()) -> Plai
                 showlegend=place == 0,
                 **on_axes(place + 1),
                 **({"error_y": spread} if any(ends) else {}),
-                hovertemplate=f"{name}, k = %{{x}}<br>{what} <b>%{{y:.3f}}</b><extra></extra>",
+                hovertemplate=say("{name}, k = %{{x}}<br>{what} <b>%{{y:.3f}}</b><extra></extra>", name=name, what=what),
                 **looks,
             )
             drawn.append(line)
@@ -110,7 +111,10 @@ def _lines(curves: Sequence[MeanCurve], colours: Theme) -> list[tuple[MeanCurve,
 
 
 Number = Literal["answers", "log_p"]
-TITLES: dict[Number, str] = {"answers": "share of right answers lost without it", "log_p": "log p lost a token, nats"}
+TITLES: dict[Number, str] = {
+    "answers": later("share of right answers lost without it"),
+    "log_p": later("log p lost a token, nats"),
+}
 
 
 @plotly_figure
@@ -167,12 +171,12 @@ def counter_proof(
         raise OptionError(f"{len(proofs)} counter-proofs cannot be drawn; 1 to 2 can, beside the map as it is")
     place, colours = find_head(head, trace.grid), style.colours
     kind, masked = place.kind, trace.attentions[place.kind].head_mask(place.layer, place.head)
-    maps = [(f"{head_label(place.layer, place.head)} as it is", proofs[0].of(place))]
+    maps = [(say("{layer} as it is", layer=head_label(place.layer, place.head)), proofs[0].of(place))]
     for proof in proofs:
         # Which heads were moved together, and how far.
         first, farthest = proof.heads[0], proof.farthest
         layers = {head.layer for head in proof.heads}
-        moved = f"with all of {KIND_TITLES[first.kind] if len(layers) > 1 else layer_label(first.layer)}"
+        moved = say("with all of {what}", what=kind_words(first.kind) if len(layers) > 1 else layer_label(first.layer))
         moved = "alone" if len(proof.heads) == 1 else moved
         maps.append((f"{moved}: λ = {farthest.share:.2f}, {farthest.target}", proof.farthest_of(place)))
     panels = []
@@ -187,9 +191,9 @@ _ABOVE, _BELOW, _AREA, _ROW, _LEAST_ROW = 44, 30, 360, 26, 11
 _LONGEST_WORD = 9
 """Signs of a token in a label."""
 _ROWS_MEAN: dict[Kind, str] = {
-    "encoder": "source token whose row is put",
-    "decoder": "row that is put: read → written",
-    "cross": "row that is put: read → written",
+    "encoder": later("source token whose row is put"),
+    "decoder": later("row that is put: read → written"),
+    "cross": later("row that is put: read → written"),
 }
 
 
@@ -239,7 +243,7 @@ def patching(
     below = _BELOW + max(text_width(label, size) for label in columns)
     names = [layer_label(at.layer or 0) if at.head is None else head_label(at.layer or 0, at.head) for at in places]
     values = found.effects[kind].reshape(len(places), len(columns))
-    drawn = [cells_of(values, "%{y} at %{x}<br>brings back <b>%{z:+.3f}</b>", coloraxis="coloraxis")]
+    drawn = [cells_of(values, say("%{{y}} at %{{x}}<br>brings back <b>%{{z:+.3f}}</b>"), coloraxis="coloraxis")]
     # A line between the heads of two layers.
     if first := [row for row in range(1, len(places)) if places[row].head == 0]:
         x = [end for _ in first for end in (-0.5, len(columns) - 0.5, None)]
@@ -256,7 +260,7 @@ def patching(
             **base_layout(colours, size),
             "height": round(_ABOVE + below + row_height * len(places)),
             "margin": {"l": 0, "r": 20, "t": _ABOVE, "b": 8},
-            "annotations": [words_at(f"<b>{KIND_TITLES[kind].capitalize()}</b>", 0, 1, size + 2, colours.ink, yshift=8)],
+            "annotations": [words_at(f"<b>{kind_words(kind).capitalize()}</b>", 0, 1, size + 2, colours.ink, yshift=8)],
             "shapes": framed,
             "coloraxis": colour_axis(colours, size, (-limit, limit), ends, signed=True, lying=True),
             "xaxis": named_axis(colours, size, columns, _ROWS_MEAN[kind], tickangle=-90, **edge(colours)),

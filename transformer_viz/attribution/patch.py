@@ -22,7 +22,7 @@ from transformer_viz.errors import OptionError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, Tap, TapName
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.progress import OnProgress
 
@@ -276,7 +276,7 @@ class _Pair:
         """Returns `site`, or raises an OptionError where the model has no activation there."""
         if site not in self.activations:
             raise OptionError(
-                f"what all heads of layer {site.layer + 1} of {KIND_TITLES[site.kind]} add together is not known of "
+                f"what all heads of layer {site.layer + 1} of {kind_words(site.kind)} add together is not known of "
                 f"{self.b.model.name}; by='head' works for every model that writes"
             )
         return site

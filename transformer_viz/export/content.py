@@ -21,8 +21,9 @@ from transformer_viz.export.strips import answer_mark, legend, output_strip, pro
 from transformer_viz.figures import page_templates
 from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.figures.figure_data import typed
+from transformer_viz.language import say
 from transformer_viz.schema import whole_number
-from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_title, place_labels, row_labels
+from transformer_viz.terms import COMBINED, Head, Kind, head_title, kind_words, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -203,9 +204,9 @@ def content(
             kinds[kind]["measures"] = {measure: _measured(trace, kind, measures, mark, pieces, said, looks, maps)}
     by = trace.made_by
     made = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
-    made += ["part of its attention not seen"] if by.get("not_seen") else []
-    made += [f"edit {edit}" for edit in trace.edits[:_MOST_EDITS]] + ["…"] * (len(trace.edits) > _MOST_EDITS)
-    made += [f"with the mistake {trace.mistake}"] if trace.mistake else []
+    made += [say("part of its attention not seen")] if by.get("not_seen") else []
+    made += [say("edit {edit}", edit=edit) for edit in trace.edits[:_MOST_EDITS]] + ["…"] * (len(trace.edits) > _MOST_EDITS)
+    made += [say("with the mistake {mistake}", mistake=trace.mistake)] if trace.mistake else []
     return {
         "version": __version__,
         "title": page_title(trace),
@@ -255,12 +256,12 @@ def _measured(
         own |= {
             "weights": attribution_maps.heads_of(trace, result),
             "full": attribution_maps.full(result),
-            "word": result.title,
+            "word": say(result.title),
         }
     elif result is not None:
         values = result.values if result.values.ndim == 2 else attribution_maps.heads_of(trace, result)
-        by_row = "of the row's largest" if result.method == "gradient" else result.unit
-        own["second"] = {"values": values.astype(np.float32), "words": result.title, "unit": by_row}
+        by_row = say("of the row's largest") if result.method == "gradient" else say(result.unit)
+        own["second"] = {"values": values.astype(np.float32), "words": say(result.title), "unit": by_row}
     if said is not None:
         # A kind without numbers of its own may still have words: what the source has written, and what was written before.
         attention, n_steps = trace.attentions[kind], len(trace.rows)
@@ -319,7 +320,7 @@ def linked(
 def picture_title(trace: Trace, kind: Kind | None = None, layer: int = 0, head: Head = 0) -> str:
     """The caption of a picture: the source, the model and, in a picture of one head, the head."""
     model = str(trace.made_by.get("checkpoint") or "")
-    place = "" if kind is None else f"{KIND_TITLES[kind]}, {head_title(layer, head)}"
+    place = "" if kind is None else say("{attention}, {head}", attention=kind_words(kind), head=head_title(layer, head))
     return " · ".join(filter(None, [display_token(trace.source), shorten(model), place]))
 
 

@@ -5,28 +5,47 @@ from typing import Any
 from transformer_viz.analysis.correctness import answer, answer_words
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.word_pooling import is_by_words, noun
+from transformer_viz.language import later, say
 from transformer_viz.terms import Kind, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 
-_LEGENDS: dict[Kind, str] = {
-    "encoder": "row = the source {read} that looks · column = the {read} looked at, more where the colour is stronger",
-    "decoder": "row = the {written} being written · column = the {written} looked at, of those written so far · grey = masked",
-    "cross": "row = the {written} being written · column = the {read} looked at, more where the colour is stronger · "
-    "ring = the right token",
+_ROWS: dict[Kind, str] = {
+    "encoder": later("row = the source {unit} that looks"),
+    "decoder": later("row = the {unit} being written"),
+    "cross": later("row = the {unit} being written"),
+}
+_COLUMNS: dict[Kind, str] = {
+    "encoder": later("column = the {unit} looked at, more where the colour is stronger"),
+    "decoder": later("column = the {unit} looked at, of those written so far"),
+    "cross": later("column = the {unit} looked at, more where the colour is stronger"),
 }
 
 
-def legend(trace: Trace, kind: Kind) -> str:
-    """A line that explains rows, columns and rings; tokens are called letters, words (where pooled) or tokens."""
+def legend(trace: Trace, kind: Kind, *, with_marks: bool = True) -> str:
+    """A line that explains rows, columns and rings; tokens are called letters, words (where pooled) or tokens.
+
+    Args:
+        trace: the run.
+        kind: of the map.
+        with_marks: with what rings and grey mean.
+    """
     is_pooled = is_by_words(trace)
     written = unit(trace.target_tokens) if trace.target_ids is None and not is_pooled else noun(trace)
-    words = _LEGENDS[kind].format(read=source_unit(trace), written=written)
-    if trace.target_ids is not None or (is_pooled and not any(key is not None for key in trace.alignment)):
-        words = words.partition(" · ring")[0]
-    words += " · keys summed, queries averaged" if is_pooled else ""
-    return words + (" · dotted = given" if trace.n_given else "")
+    read = source_unit(trace)
+    row, column = read if kind == "encoder" else written, written if kind == "decoder" else read
+    parts = [say(_ROWS[kind], unit=say(row)), say(_COLUMNS[kind], unit=say(column))]
+    if with_marks and kind == "decoder":
+        parts.append(say("grey = masked"))
+    has_rings = trace.target_ids is None and not (is_pooled and not any(key is not None for key in trace.alignment))
+    if with_marks and kind == "cross" and has_rings:
+        parts.append(say("ring = the right token"))
+    if is_pooled:
+        parts.append(say("keys summed, queries averaged"))
+    if trace.n_given:
+        parts.append(say("dotted = given"))
+    return " · ".join(parts)
 
 
 def source_strip(trace: Trace) -> list[dict[str, Any]]:
@@ -44,15 +63,19 @@ def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, An
 def strip_labels(trace: Trace) -> dict[str, str]:
     """What a screen reader says of the strip and of the slider that one steps with."""
     if trace.writes:
-        return {"output": "output tokens, one button a step", "slider": "Step"}
-    return {"output": "source tokens, one button a row", "slider": "Token"}
+        return {"output": say("output tokens, one button a step"), "slider": say("Step")}
+    return {"output": say("source tokens, one button a row"), "slider": say("Token")}
 
 
 def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
     return [
         {
             "text": display_token(token),
-            "title": f"{place_words(place, noun(trace))}: {display_token(token)}{_id_words(trace.source_ids, place)}",
+            "title": say(
+                "{place}: {token}",
+                place=place_words(place, noun(trace)),
+                token=_with_id(display_token(token), trace.source_ids, place),
+            ),
             "class": _class(token),
         }
         for place, token in enumerate(trace.source_tokens)
@@ -64,7 +87,8 @@ def prompt_token(trace: Trace) -> dict[str, Any] | None:
     if not trace.model_kind.has_prompt:
         return None
     first = display_token(trace.target_tokens[0])
-    return {"text": first, "title": f"{place_words(0)}: {first}{_id_words(trace.target_ids, 0)}, given"}
+    token = _with_id(first, trace.target_ids, 0)
+    return {"text": first, "title": say("{place}: {token}, given", place=place_words(0), token=token)}
 
 
 def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "step") -> dict[str, Any] | None:
@@ -76,26 +100,32 @@ def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "ste
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     if not trace.output_tokens:
         read = trace.target_tokens[t]
-        return {"text": display_token(read), "title": f"row {t + 1}: has read {display_token(read)}", "class": _class(read)}
+        return {
+            "text": display_token(read),
+            "title": say("row {row}: has read {token}", row=t + 1, token=display_token(read)),
+            "class": _class(read),
+        }
     token, true = trace.output_tokens[t], trace.true_token(t)
     is_wrong = with_answer and true is not None and true != token
     p = trace.steps[t].probability if trace.steps else None
-    certainty, text = "" if p is None else f", p = {p:.4f}", display_token(token)
-    title = f"step {t + 1}: {text}{_id_words(trace.output_ids, t)}"
+    text = display_token(token)
+    title = say("step {step}: {token}", step=t + 1, token=_with_id(text, trace.output_ids, t))
+    title = say("{token}, given", token=title) if t < trace.n_given else title
+    title = title if p is None else say("{token}, p = {p:.4f}", token=title, p=p)
     if t < trace.n_given:
-        return {"text": text, "title": f"{title}, given{certainty}", "class": "given"}
+        return {"text": text, "title": title, "class": "given"}
     return {
         "text": text,
-        "title": title + certainty + (f"; the right token is {display_token(true)}" if is_wrong else ""),
+        "title": say("{token}; the right token is {right}", token=title, right=display_token(true)) if is_wrong else title,
         "class": _class(token) + (" wrong" if is_wrong else ""),
         # A probability that is no number (a run with a mistake of masks) has no tint.
         **({} if p is None or p != p else {"tint": round(p, 4)}),
     }
 
 
-def _id_words(ids: tuple[int, ...] | None, place: int) -> str:
-    """` (id 262)`, where labels do not tell tokens apart."""
-    return "" if ids is None else f" (id {ids[place]})"
+def _with_id(token: str, ids: tuple[int, ...] | None, place: int) -> str:
+    """`the (id 262)`, where labels do not tell tokens apart."""
+    return token if ids is None else say("{token} (id {number})", token=token, number=ids[place])
 
 
 def _class(token: str) -> str:

@@ -12,10 +12,11 @@ from transformer_viz.figures.colour_scale import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import colour_axis
 from transformer_viz.figures.theme import Style, Theme, base_layout
+from transformer_viz.language import later, say
 from transformer_viz.terms import head_title
 from transformer_viz.trace.trace import Trace
 
-SWITCHED_OFF = "Switched off: its output is 0; its weights are computed as before."
+SWITCHED_OFF = later("Switched off: its output is 0; its weights are computed as before.")
 _FADED = 0.35
 """Opacity of the map of a head that is switched off."""
 
@@ -48,7 +49,7 @@ def attention(
     weights, reasons = attention.head(layer, number), attention.head_reasons(layer, number)
     columns, rows = cells.token_axes(trace, kind, colours, size)
     is_off = edits.is_off(trace.edits, kind, layer, number)
-    title = f"{kind_title(trace, kind)}, {head_title(layer, number)}"
+    title = say("{attention}, {head}", attention=kind_title(trace, kind), head=head_title(layer, number))
     traces = map_traces(weights, reasons, colours)
     # From corner to corner; y goes from 0 at the bottom to 1 at the top.
     stroke = {"type": "line", "xref": "x domain", "yref": "y domain", "x0": 0, "x1": 1}
@@ -58,7 +59,7 @@ def attention(
         {
             **base_layout(colours, size),
             **colour_axes(colours, size, scale=scale, most=most_of(weights, reasons)),
-            "title": {"text": title + (f"<br>{SWITCHED_OFF}" if is_off else ""), "font": {"size": size + 2}},
+            "title": {"text": title + (f"<br>{say(SWITCHED_OFF)}" if is_off else ""), "font": {"size": size + 2}},
             "xaxis": columns,
             "yaxis": rows,
             "height": 160 + max(240, 26 * len(weights)),
@@ -73,7 +74,7 @@ def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme, word: str
     masked = reasons > 0
     grey = [cells.masked_trace(reasons, code, theme) for code in cells.codes_in(reasons)]
     hatch = [cells.hatch_trace(masked, theme)] if masked.any() else []
-    return [cells.number_cells(cells.visible(weights, masked), word, coloraxis="coloraxis"), *grey, *hatch]
+    return [cells.number_cells(cells.visible(weights, masked), say(word), coloraxis="coloraxis"), *grey, *hatch]
 
 
 def colour_axes(
@@ -92,22 +93,26 @@ def colour_axes(
     bar: dict[str, Any] = {"x": x, "len": 0.6, "thickness": 10, "shows": shows}
     if scale == "log":
         first, *others = (f"{of.full * 10.0**decade:.2g}" for decade in range(-4, 1))
-        bar |= {"title": f"{of.word} (log scale)", "tickvals": [-4, -3, -2, -1, 0], "ticktext": [f"≤ {first}", *others]}
+        bar |= {
+            "title": say("{word} (log scale)", word=say(of.word)),
+            "tickvals": [-4, -3, -2, -1, 0],
+            "ticktext": [f"≤ {first}", *others],
+        }
         colours = {"cmin": 0, "cmax": top, "colorscale": colour_scale.stops(theme, scale), "showscale": False}
         return {"coloraxis": colours, "coloraxis2": colour_axis(theme, size, (-4, 0), **bar)}
     names = ("0", "0.5", "1") if scale == "fixed" and top == 1 else ("0", f"{top / 2:.2g}", f"{top:.2g}")
-    title = of.word if scale == "fixed" else f"{of.word} (to maximum)"
+    title = say(of.word) if scale == "fixed" else say("{word} (to maximum)", word=say(of.word))
     return {"coloraxis": colour_axis(theme, size, (0, top), names, title=title, **bar)}
 
 
 def bar_words(scale: Scale, most: float, of: Quantity = WEIGHTS) -> str:
     """The scale in words, for figures without room for the bar of `colour_axes`."""
     ends = {
-        "fixed": f"0 to {of.full:.2g}",
-        "head": f"0 to {most:.2g}, this head's maximum",
-        "log": f"{of.full / 1e4:.2g} to {of.full:.2g}, logarithmic",
+        "fixed": say("0 to {full:.2g}", full=of.full),
+        "head": say("0 to {most:.2g}, this head's maximum", most=most),
+        "log": say("{full:.2g} to {full2:.2g}, logarithmic", full=of.full / 10000.0, full2=of.full),
     }
-    return f"colour = {of.word}, {ends[scale]}"
+    return say("colour = {word}, {ends}", word=say(of.word), ends=ends[scale])
 
 
 def bar_traces(scale: Scale) -> list[Plain]:

@@ -9,6 +9,7 @@ from transformer_viz.evaluation.result import AccuracyByLength
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import HOVER, SHARES, axis, chart_layout, filled, tick_step, words_at
 from transformer_viz.figures.theme import Style, escape, see_through
+from transformer_viz.language import say
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
 from transformer_viz.terms import head_title
 
@@ -33,16 +34,22 @@ def accuracy_by_length(accuracy: AccuracyByLength, *, height: int | None = None,
         mass = accuracy.best_mass(point)
         masses.append((point.length, mass))
         lines = [
-            f"<b>{count_words(point.length, 'token')}</b>, " + ("as in training" if point.is_trained else "outside training"),
+            say("<b>{tokens}</b>, as in training", tokens=count_words(point.length, "token"))
+            if point.is_trained
+            else say("<b>{tokens}</b>, outside training", tokens=count_words(point.length, "token")),
             right_words(point.n_exact, point.n_strings),
-            f"tokens right: {percent_words(point.token_accuracy, 1)}",
-            "" if mass is None else f"weight on the right token: {mass:.3f}",
+            say("tokens right: {token_accuracy}", token_accuracy=percent_words(point.token_accuracy, 1)),
+            "" if mass is None else say("weight on the right token: {mass:.3f}", mass=mass),
         ]
         hovers.append("<br>".join(filter(None, lines)))
     counts = [(point.length, point.n_exact, point.n_strings) for point in accuracy.points]
     dotted = {"line": {"color": colours.accent, "width": 2, "dash": "dot"}, "symbol": "diamond-open"}
-    mass_line = share_line(f"weight on the right token, {head_title(*best)}", masses, **dotted) if best is not None else []
-    title = escape("tokens of the source, without <start> and <end>")
+    mass_line = (
+        share_line(say("weight on the right token, {head}", head=head_title(*best)), masses, **dotted)
+        if best is not None
+        else []
+    )
+    title = escape(say("tokens of the source, without <start> and <end>"))
     drawn = length_chart(counts, hovers, mass_line, title, height or (460 if style.large else 400), style)
     # The trained lengths as far as they are drawn; what they are stands between the legend and the chart.
     layout: dict[str, Any] = {**drawn.layout, "margin": {**drawn.layout["margin"], "t": 100 if style.narrow else 56}}
@@ -50,7 +57,7 @@ def accuracy_by_length(accuracy: AccuracyByLength, *, height: int | None = None,
     left, right, spare = max(start, first - 0.5), min(end, last + 0.5), 0.12 * (end - start)
     if left >= right:
         return PlainFigure(drawn.data, layout)
-    words = f"trained on {first}–{last}" if first < last else f"trained on {first}"
+    words = say("trained on {first}–{last}", first=first, last=last) if first < last else say("trained on {first}", first=first)
     middle = min(max((left + right) / 2, start + spare), end - spare)
     shade = {"fillcolor": see_through(colours.muted, 0.13), "line": {"width": 0}, "layer": "below"}
     box = {"type": "rect", "xref": "x", "yref": "paper", "x0": left, "x1": right, "y0": 0, "y1": 1, **shade}
@@ -61,7 +68,13 @@ def accuracy_by_length(accuracy: AccuracyByLength, *, height: int | None = None,
 def right_words(n_right: int, n: int) -> str:
     """How many outputs are right, with the 95 % interval of their share; markup."""
     interval = interval_words(wilson(n_right, n), percent_words, 1)
-    return f"whole output right: <b>{n_right:,} of {n:,}</b>, {percent_words(n_right / n, 1)} (95 % interval {interval})"
+    return say(
+        "whole output right: <b>{n_right:,} of {n:,}</b>, {n_right2} (95 % interval {interval})",
+        n_right=n_right,
+        n=n,
+        n_right2=percent_words(n_right / n, 1),
+        interval=interval,
+    )
 
 
 def share_line(name: str, points: Sequence[tuple[int, float | None]], *, line: dict[str, Any], symbol: str) -> list[Plain]:
@@ -99,12 +112,12 @@ def length_chart(
         x, low, high = [x[0] - 0.2, x[0] + 0.2], low * 2, high * 2
     colour, edges = see_through(colours.chosen, 0.28), (lengths[0] - 0.5, lengths[-1] + 0.5)
     marker = {"size": 11, "symbol": "square", "color": colour}
-    band = filled([*x, *x[::-1]], [*high, *low[::-1]], fillcolor=colour, marker=marker, name="its 95 % interval (Wilson)")
+    band = filled([*x, *x[::-1]], [*high, *low[::-1]], fillcolor=colour, marker=marker, name=say("its 95 % interval (Wilson)"))
     exact = scatter(
         x=lengths,
         y=[n_right / n for _, n_right, n in counts],
         mode="lines+markers",
-        name="whole output right",
+        name=say("whole output right"),
         legendrank=1,
         line={"color": colours.chosen, "width": 2.5},
         marker={"size": 7, "symbol": "circle", "color": colours.chosen},

@@ -6,6 +6,7 @@ from typing import Any
 from transformer_viz.figures.figure_data import Plain, bar
 from transformer_viz.figures.parts import axis, on_axes, text_width
 from transformer_viz.figures.theme import Theme, token_label
+from transformer_viz.language import say
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace
 
@@ -27,7 +28,7 @@ def bars(size: int, number: int) -> Plain:
         textangle=0,
         constraintext="none",
         textfont={"size": size},
-        hovertemplate="<b>%{customdata[0]}</b><br>probability %{customdata[1]}<extra></extra>",
+        hovertemplate=say("<b>%{{customdata[0]}}</b><br>probability %{{customdata[1]}}<extra></extra>"),
         cliponaxis=False,
     )
 
@@ -80,7 +81,7 @@ def probability_axis(theme: Theme, size: int, number: int, domain: list[float]) 
     ticks = {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "", "0.5", "", "1"], "tickangle": 0}
     looks: dict[str, Any] = {"tickfont": {"size": size - 2, "color": theme.muted}, "ticklabeloverflow": "allow"}
     more = {"showgrid": True, "domain": domain, "anchor": f"y{number}", "fixedrange": True}
-    return axis(theme, size, (0, 1.02), "candidates: probability", **ticks, **looks, **more)
+    return axis(theme, size, (0, 1.02), say("candidates: probability"), **ticks, **looks, **more)
 
 
 def _best(step: Step | None) -> list[tuple[str, float, str, bool]]:

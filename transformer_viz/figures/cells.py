@@ -9,6 +9,7 @@ from transformer_viz.analysis.word_pooling import axis_noun
 from transformer_viz.figures.figure_data import Plain, heatmap
 from transformer_viz.figures.parts import filled, named_axis, rectangles
 from transformer_viz.figures.theme import Theme, escape, flat_scale, token_labels
+from transformer_viz.language import later, say
 from transformer_viz.terms import REASON_WORDS, Kind, row_labels
 from transformer_viz.trace.hidden_answer import COVERED
 from transformer_viz.trace.trace import Trace
@@ -16,18 +17,22 @@ from transformer_viz.vocabulary import unit
 
 # Each with what its tokens are: letters, or else tokens.
 QUERY_TITLES: dict[Kind, str] = {
-    "encoder": "query: the {} that looks",
-    "decoder": "query: read → written",
-    "cross": "query: read → written",
+    "encoder": later("query: the {unit} that looks"),
+    "decoder": later("query: read → written"),
+    "cross": later("query: read → written"),
 }
 KEY_TITLES: dict[Kind, str] = {
-    "encoder": "key: the source {} looked at",
-    "decoder": "key: the written {} looked at",
-    "cross": "key: the source {} looked at",
+    "encoder": later("key: the source {unit} looked at"),
+    "decoder": later("key: the written {unit} looked at"),
+    "cross": later("key: the source {unit} looked at"),
 }
 GAPS_UP_TO = 40
 """With at most this many cells side by side, there are gaps between them."""
-ROW_AND_COLUMN = "query %{y}<br>key %{x}<br>"
+
+
+def row_and_column() -> str:
+    """The beginning of a hover, as a template of Plotly's."""
+    return say("query %{{y}}<br>key %{{x}}<br>")
 
 
 def cells_of(values: np.ndarray, hover: str, **more: Any) -> Plain:
@@ -39,7 +44,7 @@ def cells_of(values: np.ndarray, hover: str, **more: Any) -> Plain:
 
 def number_cells(values: np.ndarray, word: str, number: str = "%{z:.4f}", **scale: Any) -> Plain:
     """(query, key) values on a scale; the word says what one number is."""
-    return cells_of(values, f"{ROW_AND_COLUMN}{word} <b>{number}</b>", **scale)
+    return cells_of(values, f"{row_and_column()}{word} <b>{number}</b>", **scale)
 
 
 def flat_cells(where: np.ndarray, hover: str, colour: str) -> Plain:
@@ -49,22 +54,26 @@ def flat_cells(where: np.ndarray, hover: str, colour: str) -> Plain:
 
 def grey(where: np.ndarray, words: str, colour: str) -> Plain:
     """(query, key) cells of one colour whose hover says `words`."""
-    return flat_cells(where, f"{ROW_AND_COLUMN}<b>{words}</b>", colour)
+    return flat_cells(where, f"{row_and_column()}<b>{words}</b>", colour)
 
 
 def masked_trace(reasons: np.ndarray, code: int, theme: Theme) -> Plain:
     """The cells with one reason; one trace a reason, so that the hover can say why."""
-    return flat_cells(reasons == code, f"query %{{y}} may not look at key %{{x}}:<br><b>{REASON_WORDS[code]}</b>", theme.masked)
+    return flat_cells(
+        reasons == code,
+        say("query %{{y}} may not look at key %{{x}}:<br><b>{reason_words}</b>", reason_words=say(REASON_WORDS[code])),
+        theme.masked,
+    )
 
 
-def hidden(masked: np.ndarray, colours: Theme, words: str = "masked") -> list[Plain]:
+def hidden(masked: np.ndarray, colours: Theme, words: str = "") -> list[Plain]:
     """Masked cells, grey and hatched."""
-    return [grey(masked, words, colours.masked), hatch_trace(masked, colours)] if masked.any() else []
+    return [grey(masked, words or say("masked"), colours.masked), hatch_trace(masked, colours)] if masked.any() else []
 
 
 def broken(values: np.ndarray, colours: Theme) -> list[Plain]:
     """Cells that are not numbers."""
-    return [grey(np.isnan(values), "not a number (NaN)", colours.broken)] if np.isnan(values).any() else []
+    return [grey(np.isnan(values), say("not a number (NaN)"), colours.broken)] if np.isnan(values).any() else []
 
 
 def visible(weights: np.ndarray, masked: np.ndarray) -> np.ndarray:
@@ -109,7 +118,7 @@ def cover_trace(shape: tuple[int, ...], theme: Theme) -> Plain:
 
 def covered_trace(where: np.ndarray, n_keys: int, theme: Theme) -> Plain:
     """Rows that are covered until somebody has answered, bool (query,): one cell a row, of paper, which no mask is."""
-    hover = f"query %{{y}}<br><b>{COVERED}</b>"
+    hover = say("query %{{y}}<br><b>{covered}</b>", covered=say(COVERED))
     return {**flat_cells(where[:, None], hover, theme.curtain), "x0": (n_keys - 1) / 2, "dx": n_keys}
 
 
@@ -133,7 +142,7 @@ def rings(true_keys: Sequence[int | None], chosen: int, size: float, theme: Them
 
 def key_title(tokens: tuple[str, ...], kind: Kind, noun: str) -> str:
     """The title of a map's axis of columns."""
-    return KEY_TITLES[kind].format(noun or unit(tokens))
+    return say(KEY_TITLES[kind], unit=say(noun or unit(tokens)))
 
 
 def is_crowded(tokens: tuple[str, ...]) -> bool:
@@ -161,7 +170,7 @@ def token_axes(
     noun, attention = axis_noun(trace), trace.attentions[kind]
     columns, rows = labels or map_labels(trace, kind)
     turned: dict[str, Any] = {"tickangle": -90} if upright or is_crowded(attention.keys) else {}
-    down = QUERY_TITLES[kind].format(noun or unit(attention.queries))
+    down = say(QUERY_TITLES[kind], unit=say(noun or unit(attention.queries)))
     return (
         named_axis(theme, size, columns, key_title(attention.keys, kind, noun), **turned),
         named_axis(theme, size, rows, down, down=True),

@@ -11,6 +11,7 @@ from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.masks import mask_layout
 from transformer_viz.figures.parts import colour_axis
 from transformer_viz.figures.theme import Style
+from transformer_viz.language import say
 from transformer_viz.terms import head_title
 from transformer_viz.trace.trace import Trace
 
@@ -44,16 +45,16 @@ def change(
     first, second = common(*(run.attentions[kind].head(layer, number) for run in (before, after)))
     masked = np.logical_and(*common(*(run.attentions[kind].head_mask(layer, number) for run in (before, after))))
     difference, layout = second - first, mask_layout(after, kind, "", style, height)
-    title = {"text": f"{head_title(layer, number)}: after − before", "side": "top", "font": {"size": size + 3}}
+    title = {"text": say("{layer}: after − before", layer=head_title(layer, number)), "side": "top", "font": {"size": size + 3}}
     # A bar where the mask has its legend.
     bar: dict[str, Any] = {"x": 0, "xanchor": "left", "len": 0.6}
-    words = ("−1 less weight", "0", "more weight +1")
+    words = (say("−1 less weight"), "0", say("more weight +1"))
     coloured = colour_axis(style.colours, size + 1, (-1, 1), words, signed=True, lying=True, **bar)
     coloured["colorbar"]["title"] = title
     return PlainFigure(
         [
             cells.number_cells(np.where(masked, np.nan, difference), "difference", "%{z:+.4f}", coloraxis="coloraxis"),
-            *cells.hidden(masked & ~np.isnan(difference), colours, "masked in both"),
+            *cells.hidden(masked & ~np.isnan(difference), colours, say("masked in both")),
             *cells.broken(difference, colours),
         ],
         {

@@ -6,11 +6,12 @@ from typing import Any, Literal
 import numpy as np
 
 from transformer_viz.figures.theme import Theme, even_scale, rgb
+from transformer_viz.language import later
 
 Scale = Literal["fixed", "head", "log"]
 SCALES: dict[Scale, str] = {"fixed": "0 to 1", "head": "this head's maximum", "log": "logarithmic"}
-TITLES: dict[Scale, str] = {"fixed": "", "head": ", each head to its own maximum", "log": ", logarithmic colours"}
-"""What each scale adds to a figure's title."""
+TITLES: dict[Scale, str] = {"fixed": "", "head": later("each head to its own maximum"), "log": later("logarithmic colours")}
+"""What each scale adds to a figure's title, behind a comma."""
 _DECADES = 4
 """The logarithmic scale begins at 0.0001; what is less has its first colour."""
 _STOPS = 33
@@ -26,7 +27,7 @@ class Quantity:
         title: what a picture of them is called, behind the kind of attention; nothing for weights.
     """
 
-    word: str = "weight"
+    word: str = later("weight")
     full: float = 1.0
     title: str = ""
 

@@ -19,6 +19,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.maps import Panel, labels_of, numbered, side_by_side, weight_map, words_of
 from transformer_viz.figures.parts import filled, rectangles
 from transformer_viz.figures.theme import Style, Theme
+from transformer_viz.language import enumerated, say
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 
@@ -78,32 +79,42 @@ def check_limit(limit: float) -> None:
 
 def alignment_words(comparison: Comparison) -> str:
     """Words for the title where rows and columns are not matched by position."""
-    return ", words by their text" if comparison.is_by_text else ""
+    return say("words by their text") if comparison.is_by_text else ""
 
 
 def signed_panel(comparison: Comparison, kind: Kind, limit: float, drawn: list[Plain]) -> Panel:
     """The map of A − B, with the labels of both."""
     bar = "coloraxis2", (-limit, limit), (f"B +{limit:.2g}", "0", f"A +{limit:.2g}")
-    return Panel(f"A − B{alignment_words(comparison)}", *_joined_labels(comparison, kind), drawn, bar=bar)
+    return Panel(
+        enumerated(filter(None, ["A − B", alignment_words(comparison)])), *_joined_labels(comparison, kind), drawn, bar=bar
+    )
 
 
 def signed_cells(values: np.ndarray, code: int, names: tuple[str, str] = ("A", "B"), axis: str = "coloraxis2") -> Plain:
     """Differences of cells that this code says who masks; a trace for each, so that the hover can name it. The first is that
     from which is subtracted; the axis is that of the colours."""
     a, b = names
-    words = {0: "", IN_A: f"<br>masked in {a}, open in {b}", IN_B: f"<br>masked in {b}, open in {a}"}[code]
+    words = {
+        0: "",
+        IN_A: say("<br>masked in {a}, open in {b}", a=a, b=b),
+        IN_B: say("<br>masked in {a}, open in {b}", a=b, b=a),
+    }[code]
     return cells.number_cells(values, f"{a} − {b}", "%{z:+.4f}</b>" + words + "<b>", coloraxis=axis)
 
 
 def masked_in_both(here: np.ndarray, colours: Theme) -> list[Plain]:
     """Cells that both mask."""
-    return cells.hidden(here, colours, "masked in both")
+    return cells.hidden(here, colours, say("masked in both"))
 
 
 def not_in_both(present: np.ndarray, colours: Theme) -> list[Plain]:
     """Cells that only one run has: as empty as what lies between the maps, but with a hover that says why, and dotted."""
     drawn = []
-    for code, words in ((IN_A, "only A has this cell"), (IN_B, "only B has this cell"), (0, "neither has this cell")):
+    for code, words in (
+        (IN_A, say("only A has this cell")),
+        (IN_B, say("only B has this cell")),
+        (0, say("neither has this cell")),
+    ):
         if (present == code).any():
             drawn.append(cells.grey(present == code, words, colours.paper))
     return [*drawn, *absent_pattern(present, colours)]

@@ -15,6 +15,7 @@ from transformer_viz.figures.difference import absent_pattern, alignment_words, 
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.mosaic import EMPTY, HeadGrid, block_sizes, coded_scale, in_rows, is_exact
 from transformer_viz.figures.theme import Style, even_scale
+from transformer_viz.language import enumerated, known, say
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -82,8 +83,11 @@ def difference_mosaic(
         codes = np.where(masked, np.uint8(_MASKED), np.where(laid.broken, np.uint8(_BROKEN), codes))
         flat = {EMPTY: colours.paper, _MASKED: colours.masked, _BROKEN: colours.broken}
         maps = [grid.coded_map(codes, coded_scale(flat, _ZERO - _SHADES, _ZERO + _SHADES, colours.diverging))]
-    words = "" if blocks == (1, 1) else f", each cell the farthest from 0 of {blocks[0]} × {blocks[1]}"
-    title = f"{kind_title(a, kind, in_full=False)}, {' − '.join(names)}{alignment_words(comparison)}{words}"
+    rows, columns = blocks
+    size = say("each cell the farthest from 0 of {rows} × {columns}", rows=rows, columns=columns)
+    words = ["" if blocks == (1, 1) else size]
+    about = [kind_title(a, kind, in_full=False), " − ".join(map(known, names)), alignment_words(comparison), *words]
+    title = enumerated(filter(None, about))
     return grid.figure(maps, patterns, title, kind, blocks, style, height)
 
 

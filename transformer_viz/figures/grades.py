@@ -11,11 +11,14 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.parts import colour_axis, named_axis, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, base_layout, escape, flat_scale, ink_on
 from transformer_viz.figures.tiles import Tile, head_cells, words_on
+from transformer_viz.language import known, later, say
 from transformer_viz.numbers_in_words import count_words, share_words
-from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.terms import head_title, kind_words
 from transformer_viz.trace.trace import Trace
 
-TINTS = {name: measure.title for name, measure in MEASURES.items() if measure.is_share} | {"score": "how well the name fits"}
+TINTS = {name: measure.title for name, measure in MEASURES.items() if measure.is_share} | {
+    "score": later("how well the name fits")
+}
 """The grades by which tiles can be tinted, with their titles."""
 _WIDE, _NARROW = 1380, 350
 """Pixels that a page and a phone have for all panels."""
@@ -56,7 +59,7 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
     n_columns, width, tile = len(lines[0]), _NARROW if narrow else _WIDE, 58 if style.large else 46
     heights = [max(len(layers[kind]) for kind in line) * tile for line in lines]
     height = _HEAD + sum(heights) + len(lines) * (_TITLE + _TICKS) + (len(lines) - 1) * _GAP
-    above = words_at(f"colour, 0 to 1: {TINTS[tint]}", 0, 1, size, colours.muted, yanchor="top")
+    above = words_at(say("colour, 0 to 1: {tints}", tints=say(TINTS[tint])), 0, 1, size, colours.muted, yanchor="top")
     layout: dict[str, Any] = {
         **base_layout(colours, size),
         "height": height,
@@ -76,7 +79,7 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
                 values[row, head.head] = np.nan if value is None else value
                 hovers[row][head.head] = _hover(head)
                 share = "" if value is None else share_words(value)
-                tiles.append(Tile(row, head.head, share, ink_on(value, colours), escape(head.name)))
+                tiles.append(Tile(row, head.head, share, ink_on(value, colours), escape(known(head.name))))
                 # Name and value, or the value alone where there is little room, or nothing.
                 named = "<br>".join(filter(None, (tiles[-1].name, share)))
                 texts.append(named if room >= _NAME_NEEDS else share if room >= _VALUE_NEEDS else "")
@@ -87,13 +90,17 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
             left, right = column / n_columns + 4.2 * size / width, (column + 1) / n_columns - 0.008
             bottom = top + _TITLE + len(layers[kind]) * tile
             looks: dict[str, Any] = {"tickfont": {"size": size - 1, "color": colours.muted}, "automargin": False}
-            heads = [f"head {head + 1}" if n_heads[kind] <= 8 else str(head + 1) for head in range(n_heads[kind])]
+            heads = [
+                say("head {head}", head=head + 1) if n_heads[kind] <= 8 else str(head + 1) for head in range(n_heads[kind])
+            ]
             across = named_axis(colours, size, heads, every=1 if n_heads[kind] <= 16 else 4, **looks)
-            down = named_axis(colours, size, [f"layer {layer + 1}" for layer in layers[kind]], every=1, down=True, **looks)
+            down = named_axis(
+                colours, size, [say("layer {layer}", layer=layer + 1) for layer in layers[kind]], every=1, down=True, **looks
+            )
             layout |= panel_axes(number, across, down, (left, right), (1 - bottom / height, 1 - (top + _TITLE) / height))
-            missing = MEASURES[tint].missing if tint in MEASURES else "no row with a choice"
+            missing = say(MEASURES[tint].missing) if tint in MEASURES else say("no row with a choice")
             is_grey = all(getattr(head, tint) is None for head in found.of(kind))
-            title = KIND_TITLES[kind] + (f": {missing}" if is_grey else "")
+            title = say("{attention}: {missing}", attention=kind_words(kind), missing=missing) if is_grey else kind_words(kind)
             layout["annotations"].append(words_at(title, left, 1 - top / height, size + 1, colours.ink, yanchor="top"))
         top += _TITLE + panel_height + _TICKS + _GAP
     return PlainFigure(drawn, layout)
@@ -107,10 +114,21 @@ def _hover(head: HeadGrade) -> str:
         return "–" if value is None else share_words(value)
 
     score = "" if head.score is None else f" {share_words(head.score)}"
-    lines = [f"<b>{head_title(head.layer, head.head)}: {escape(head.name)}</b>{score}", escape(head.rule)]
+    lines = [f"<b>{head_title(head.layer, head.head)}: {escape(known(head.name))}</b>{score}", escape(known(head.rule))]
     for name, measure in MEASURES.items():
         if (value := getattr(head, name)) is not None:
-            untrained = "" if head.untrained is None else f", untrained {of(head.untrained, name)}"
-            lines.append(f"{measure.title} <b>{share_words(value)}</b> (uniform {of(head.uniform, name)}{untrained})")
-    lines.append(f"{count_words(head.n_rows, 'row')} judged" + (f", {head.n_left_out} left out" if head.n_left_out else ""))
+            fields = {"measure": say(measure.title), "value": share_words(value), "uniform": of(head.uniform, name)}
+            lines.append(
+                say("{measure} <b>{value}</b> (uniform {uniform})", **fields)
+                if head.untrained is None
+                else say(
+                    "{measure} <b>{value}</b> (uniform {uniform}, untrained {untrained})",
+                    untrained=of(head.untrained, name),
+                    **fields,
+                )
+            )
+    rows = count_words(head.n_rows, "row")
+    lines.append(
+        say("{rows} judged, {n} left out", rows=rows, n=head.n_left_out) if head.n_left_out else say("{rows} judged", rows=rows)
+    )
     return "<br>".join(filter(None, lines))

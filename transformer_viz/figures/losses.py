@@ -10,6 +10,7 @@ from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, named_axis
 from transformer_viz.figures.theme import Style, base_layout, token_label
+from transformer_viz.language import say
 from transformer_viz.trace.trace import Trace
 
 _LONGEST_SOURCE = 14
@@ -33,12 +34,12 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
         return values.T if narrow else values
 
     tokens = np.array([[token_label(step.token) for step in trace.steps[trace.n_given :]] for trace in traces])
-    losses, where = np.where(loss.counted, loss.per_token, np.nan), "sentence %{y}, step %{x}"
-    where = "sentence %{x}, step %{y}" if narrow else where
+    losses, where = np.where(loss.counted, loss.per_token, np.nan), say("sentence %{{y}}, step %{{x}}")
+    where = say("sentence %{{x}}, step %{{y}}") if narrow else where
     words: dict[str, Any] = {"text": laid(tokens), "texttemplate": "%{text}", "textfont": {"size": size}}
     gaps = {"xgap": 2, "ygap": 2}
-    hover = f"{where}: should write <b>%{{text}}</b><br>loss <b>%{{z:.4f}}</b>"
-    left_out = f"{where}: padding, left out<br>its loss would be %{{customdata:.4f}}"
+    hover = say("{where}: should write <b>%{{text}}</b><br>loss <b>%{{z:.4f}}</b>", where=where)
+    left_out = say("{where}: padding, left out<br>its loss would be %{{customdata:.4f}}", where=where)
     padding = cells.flat_cells(laid(~loss.counted), left_out, colours.masked)
     drawn = [
         cells.cells_of(laid(losses), hover, coloraxis="coloraxis", **words, **gaps),
@@ -46,7 +47,9 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
         cells.hatch_trace(laid(~loss.counted), colours),
     ]
     if np.isnan(loss.per_token).any():
-        drawn.append(cells.flat_cells(laid(np.isnan(loss.per_token)), f"{where}: not a number (NaN)", colours.broken))
+        drawn.append(
+            cells.flat_cells(laid(np.isnan(loss.per_token)), say("{where}: not a number (NaN)", where=where), colours.broken)
+        )
     steps = [str(n_given + t + 1) for t in range(n_steps)], "step"
     sentences = [f"{i}: {token_label(trace.source, _LONGEST_SOURCE)}" for i, trace in enumerate(traces, 1)], ""
     across, down = (sentences, steps) if narrow else (steps, sentences)
@@ -59,7 +62,7 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
             **base_layout(colours, size),
             "height": 100 + row_height * len(down[0]),
             "margin": {"l": 8, "r": 8, "t": 8, "b": 56},
-            "coloraxis": colour_axis(colours, size, (0, largest), title="−log p", thickness=10),
+            "coloraxis": colour_axis(colours, size, (0, largest), title=say("−log p"), thickness=10),
             "xaxis": named_axis(colours, size, *across),
             "yaxis": named_axis(colours, size, *down, down=True),
         },

@@ -15,6 +15,7 @@ from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, Theme, base_layout, even_scale, token_label
+from transformer_viz.language import say
 from transformer_viz.terms import Head, Kind, place_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
@@ -52,9 +53,9 @@ def softmax_maps(
     # With some fills a fully masked row has weights, or no numbers: hidden is what really got nothing.
     nothing = [*cells.hidden(masked & (weights == 0), colours), *cells.broken(weights, colours)]
     maps = (
-        ("1. scores before the mask", [cells.number_cells(scores, "score", **signed)]),
-        ("2. after the mask", [cells.number_cells(after, "score", **signed), *cells.hidden(masked, colours)]),
-        ("3. weights after the softmax", [cells.number_cells(weights, "weight", **share_scale(colours)), *nothing]),
+        (say("1. scores before the mask"), [cells.number_cells(scores, say("score"), **signed)]),
+        (say("2. after the mask"), [cells.number_cells(after, say("score"), **signed), *cells.hidden(masked, colours)]),
+        (say("3. weights after the softmax"), [cells.number_cells(weights, say("weight"), **share_scale(colours)), *nothing]),
     )
     framed = (0, row, len(attention.keys) - 1, row)
     return of_a_kind([Panel(title, *labels_of(trace, kind), drawn, framed) for title, drawn in maps], trace, kind, style)
@@ -78,11 +79,11 @@ def before_and_after(before: Trace, after: Trace, head: str | AttentionAddress, 
     kind, layer, number = find_map(head, before.grid)
     signed: dict[str, Any] = {"zmin": -1, "zmax": 1, "colorscale": even_scale(colours.diverging), "showscale": False}
     first, second = common(*(trace.attentions[kind].head(layer, number) for trace in (before, after)))
-    change = cells.number_cells(second - first, "difference", "%{z:+.4f}", **signed)
+    change = cells.number_cells(second - first, say("difference"), "%{z:+.4f}", **signed)
     maps = (
-        ("before", before, weight_map(before, kind, layer, number, colours, share_scale(colours))),
-        ("after", after, weight_map(after, kind, layer, number, colours, share_scale(colours))),
-        ("after − before", before, [change, *cells.broken(second - first, colours)]),
+        (say("before"), before, weight_map(before, kind, layer, number, colours, share_scale(colours))),
+        (say("after"), after, weight_map(after, kind, layer, number, colours, share_scale(colours))),
+        (say("after − before"), before, [change, *cells.broken(second - first, colours)]),
     )
     return of_a_kind([Panel(title, *labels_of(run, kind), drawn) for title, run, drawn in maps], before, kind, style)
 
@@ -96,7 +97,7 @@ def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, s
     """A head's weights in a run, its masked cells, and those that are not numbers."""
     attention = run.attentions[kind]
     weights, masked = attention.head(layer, head), attention.head_mask(layer, head)
-    drawn = cells.number_cells(np.where(masked, np.nan, weights), "weight", **scale)
+    drawn = cells.number_cells(np.where(masked, np.nan, weights), say("weight"), **scale)
     return [drawn, *cells.hidden(masked & ~np.isnan(weights), colours), *cells.broken(weights, colours)]
 
 

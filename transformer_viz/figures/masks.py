@@ -15,6 +15,7 @@ from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import legend, named_axis, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, Theme, ThemeName, base_layout, escape, token_labels
+from transformer_viz.language import later, say
 from transformer_viz.terms import REASON_WORDS, Kind, Reason
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.hidden_answer import COVERED
@@ -29,13 +30,13 @@ that is drawn apart from its neighbours."""
 _FIXED = {"yref": "paper", "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False}
 """The settings of a legend whose entries cannot be clicked, since they name colours of cells."""
 LOOKS: dict[int, tuple[str, str, str]] = {
-    Reason.ALLOWED: ("#f4f7fa", "#1b222c", "may look"),
-    Reason.PADDING: ("#e0a458", "#d9a05b", "may not look: <b>it is padding</b>"),
-    Reason.FUTURE: ("#7b8fa6", "#5f7896", "may not look: <b>it is in the future</b>"),
-    Reason.BOTH: ("#8c5a2b", "#96683f", "may not look: <b>it is padding, and in the future</b>"),
-    Reason.EDITED: ("#b5488a", "#c56aa2", "may not look: <b>an edit or a mistake masks it</b>"),
-    Reason.UNKNOWN: ("#9aa0a6", "#7d838a", "may not look: <b>a mask takes it away, why was not recorded</b>"),
-    Reason.WINDOW: ("#4f9d8f", "#4a9186", "may not look: <b>it is outside the window of this layer</b>"),
+    Reason.ALLOWED: ("#f4f7fa", "#1b222c", later("may look")),
+    Reason.PADDING: ("#e0a458", "#d9a05b", later("may not look: <b>it is padding</b>")),
+    Reason.FUTURE: ("#7b8fa6", "#5f7896", later("may not look: <b>it is in the future</b>")),
+    Reason.BOTH: ("#8c5a2b", "#96683f", later("may not look: <b>it is padding, and in the future</b>")),
+    Reason.EDITED: ("#b5488a", "#c56aa2", later("may not look: <b>an edit or a mistake masks it</b>")),
+    Reason.UNKNOWN: ("#9aa0a6", "#7d838a", later("may not look: <b>a mask takes it away, why was not recorded</b>")),
+    Reason.WINDOW: ("#4f9d8f", "#4a9186", later("may not look: <b>it is outside the window of this layer</b>")),
 }
 """Of each reason the colours in the light and in the dark theme, and the words of the hover."""
 _N_CODES = max(LOOKS) + 1
@@ -71,7 +72,12 @@ def mask(
         x, y = cells.hatch_outline(now != then)
         line = {"width": 2, "color": style.colours.accent}
         frames = [scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)]
-    title = f"{kind_title(trace, kind, in_full=False)}: {(matrix > 0).sum()} of {matrix.size} cells masked"
+    title = say(
+        "{trace}: {count} of {size} cells masked",
+        trace=kind_title(trace, kind, in_full=False),
+        count=(matrix > 0).sum(),
+        size=matrix.size,
+    )
     drawn = [reason_cells(matrix, style.theme), *frames, *reason_legend([0, *cells.codes_in(matrix)], style.theme)]
     return PlainFigure(drawn, mask_layout(trace, kind, title, style, height))
 
@@ -103,7 +109,7 @@ def mask_layout(trace: Trace, kind: Kind, title: str, style: Style, height: int 
 def reason_cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1) -> Plain:
     """One heatmap of reasons (query, key); the hover says each cell in words, and the axes name its query and key."""
     words = np.full(_N_CODES, "", object)
-    words[list(LOOKS)] = [look[2] for look in LOOKS.values()]
+    words[list(LOOKS)] = [say(look[2]) for look in LOOKS.values()]
     return heatmap(
         z=reasons.astype(np.uint8),
         zmin=-0.5,
@@ -117,7 +123,7 @@ def reason_cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1) -> Plain:
         ygap=gap,
         # An array, which Plotly does not look through cell by cell.
         text=words[reasons],
-        hovertemplate="query %{y}<br>key %{x}<br>%{text}<extra></extra>",
+        hovertemplate=say("query %{{y}}<br>key %{{x}}<br>%{{text}}<extra></extra>"),
     )
 
 
@@ -185,7 +191,11 @@ def mask_grid(
             # The labels of the rows stand before the panel.
             left, right = column / columns + (0.05 if columns > 1 else 0.2), (column + 1) / columns - 0.012
             bottom, cell, number = 1 - (top + _TITLE + height) / inner, height / len(part.queries), len(drawn) + 1
-            counted = COVERED if part.is_covered else f"{(part.reasons > 0).sum()} of {part.reasons.size} cells"
+            counted = (
+                say(COVERED)
+                if part.is_covered
+                else say("{count} of {size} cells", count=(part.reasons > 0).sum(), size=part.reasons.size)
+            )
             title = f"{part.title}<br>{counted}"
             at = left, 1 - (top + 4) / inner
             layout["annotations"].append(words_at(title, *at, size + 1, colours.muted, yanchor="top"))

@@ -24,6 +24,7 @@ from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import outline
 from transformer_viz.figures.theme import Style, Theme, base_layout, flat_scale
+from transformer_viz.language import enumerated, known, later, say
 from transformer_viz.terms import Head, Kind, head_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -78,12 +79,12 @@ def mosaic(
     `layout.meta["block"]` says how many queries and keys one cell stands for.
     """
     attention, colours = trace.attentions[kind], style.colours
-    weights, words = attention.weights, ""
+    weights, words = attention.weights, "{attention}"
     if measure is not None and is_of_heads(trace, measure):
-        words = ": weights"
+        words = later("{attention}: weights")
         if measure.kind == kind:  # as shares of its largest number
             largest = full(measure)
-            weights, words = heads_of(trace, measure) / np.float32(largest), f": {measure.title}, 0 to {largest:.2g}"
+            weights, words = heads_of(trace, measure) / np.float32(largest), later("{attention}: {measure}, 0 to {largest}")
     masked = np.broadcast_to(attention.mask, weights.shape)
     if attention.is_covered.any():
         # Nothing is drawn of a row that is covered: grey would say that it is masked.
@@ -107,16 +108,19 @@ def mosaic(
     best = best_head(trace) if kind == "cross" else None
     best = None if best is None or not np.isfinite(best[2]) else best[:2]
     grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus, best)
-    thinned = "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
-    marks = ", ".join([*(["grey: masked"] if has_masks else []), *(["★: best head"] if best else [])])
-    words = (f" ({marks})" if marks else "") + words
-    title = kind_title(trace, kind, in_full=False) + words + colour_scale.TITLES[scale] + thinned
+    size = say("each cell the strongest of {rows} × {columns}", rows=blocks[0], columns=blocks[1])
+    marks = enumerated([*([say("grey: masked")] if has_masks else []), *([say("★: best head")] if best else [])])
+    name = kind_title(trace, kind, in_full=False)
+    name = say("{attention} ({marks})", attention=name, marks=marks) if marks else name
+    of = {} if measure is None else {"measure": say(measure.title), "largest": f"{full(measure):.2g}"}
+    about = [say(words, attention=name, **of), known(colour_scale.TITLES[scale]), "" if blocks == (1, 1) else size]
+    title = enumerated(filter(None, about))
     if is_exact(weights):
         looks = {"zmin": 0, "zmax": 1, "colorscale": colour_scale.stops(colours, scale)}
         maps = grid.exact_maps(np.where(masked, np.float32(np.nan), weights), looks, [(masked, colours.masked)])
     else:
-        known: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
-        codes = np.rint(colour_scale.share(known, scale) * (_LAST_SHADE - _FIRST_SHADE) + _FIRST_SHADE).astype(np.uint8)
+        shares: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
+        codes = np.rint(colour_scale.share(shares, scale) * (_LAST_SHADE - _FIRST_SHADE) + _FIRST_SHADE).astype(np.uint8)
         codes = np.where(masked, np.uint8(_MASKED), np.where(np.isnan(weights), np.uint8(EMPTY), codes))
         flat = {EMPTY: colours.paper, _MASKED: colours.masked}
         maps = [grid.coded_map(codes, coded_scale(flat, _FIRST_SHADE, _LAST_SHADE, colours.scale))]

@@ -24,6 +24,7 @@ from transformer_viz.figures.parts import panel
 from transformer_viz.figures.player import Focus
 from transformer_viz.figures.second_map import AXES, LATER, NOTHING_LEFT, SecondMap
 from transformer_viz.figures.theme import DARK, LIGHT, Style
+from transformer_viz.language import say
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.attribution import Attribution
@@ -103,7 +104,7 @@ def second_template(second: SecondMap) -> dict[str, Any]:
     What of a map cannot be asked depends on the head, so there is a trace for each reason; an empty one draws nothing.
     """
     has_later, grey = second.result.kind == "decoder", np.ones((1, 1), bool)
-    reasons = [(True, LATER), (False, NOTHING_LEFT)] if has_later else [(False, NOTHING_LEFT)]
+    reasons = [(True, say(LATER)), (False, say(NOTHING_LEFT))] if has_later else [(False, say(NOTHING_LEFT))]
 
     def placed(drawn: Plain) -> dict[str, Any]:
         return without_numbers(panel(AXES, [drawn])[0])
@@ -181,7 +182,7 @@ def change_template(before: Trace, after: Trace, kind: Kind, *, height: int, lar
     of_both = tuple(map(min, n_after, before.attentions[kind].weights.shape[2:]))
     words: Any = {"names": ("after", "before"), "axis": "coloraxis"}
     layout = plain(change)(before, after, kind, height=height, style=Style("light", large)).layout
-    layout["coloraxis"]["colorbar"]["title"]["text"] = "after − before"
+    layout["coloraxis"]["colorbar"]["title"]["text"] = say("after − before")
     return {
         **template,
         "pairs": [[(at, at if at < both else None) for at in range(n)] for n, both in zip(n_after, of_both, strict=True)],
@@ -217,7 +218,7 @@ def mask_template(trace: Trace, kind: Kind, codes: Sequence[int] | None = None, 
         "heatmap": without_numbers(masks.reason_cells(np.zeros((1, 1), np.uint8), "light")),
         "legend": masks.reason_legend(codes, "light"),
         "layout": masks.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), Style("light", large)),
-        "words": {str(code): masks.LOOKS[code][2] for code in codes},
+        "words": {str(code): say(masks.LOOKS[code][2]) for code in codes},
     }
 
 

@@ -22,6 +22,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.parts import margins, panel
 from transformer_viz.figures.second_map import AXES, SecondMap
 from transformer_viz.figures.theme import Style, base_layout
+from transformer_viz.language import say
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -160,7 +161,7 @@ class Focus:
         return PlainFigure([*drawn, *bar_traces(self.scale)], self.layout(step), frames)
 
     def traces(self) -> list[Plain]:
-        weights, *masked = map_traces(self.weights, self.reasons, self.theme, self.of.title or self.of.word)
+        weights, *masked = map_traces(self.weights, self.reasons, self.theme, say(self.of.title or self.of.word))
         marks = [*([self.row_trace()] if self.is_stepped else []), scatter(mode="markers", hoverinfo="skip")]
         cover = [cells.cover_trace(self.weights.shape, self.theme)] if self.is_covered else []
         bars = [candidates.bars(self.size, 2)] if self.steps else []
@@ -223,14 +224,18 @@ class Focus:
             names = candidates.names(self.steps[step] if step >= 0 else None)
             layout["yaxis2"] = {**candidates.token_axis(theme, size, 2, place["y2"]), **names}
             if self.is_guess:
-                words = f"candidates of step {step + 1}: probability" if step >= 0 else "candidates: after the first step"
+                words = (
+                    say("candidates of step {step}: probability", step=step + 1)
+                    if step >= 0
+                    else say("candidates: after the first step")
+                )
                 layout["xaxis2"]["title"]["text"] = words
         if self.beside:
             layout |= self.beside.layout(columns, rows, place)
         about: dict[str, Any] = {"kind": self.kind, "layer": self.layer, "head": self.head, "step": step}
         about["steps"] = len(self.trace.rows)
         # What the numbers of the maps are, for scripts that read them aloud; nothing where they are weights.
-        about |= {} if self.of is WEIGHTS else {"word": self.of.word, "full": self.of.full}
+        about |= {} if self.of is WEIGHTS else {"word": say(self.of.word), "full": self.of.full}
         about |= {"beside": self.beside.about} if self.beside else {}
         # The axes on which a token has no label before its step, those of the second map included.
         axes = [*(["yaxis"] if self.grows else []), *(["xaxis"] if self.kind == "decoder" else [])]
@@ -245,8 +250,10 @@ class Focus:
         if rows is None or columns is None:
             return None
         arrows = [f" → {number}" for number in written] if self.grows and written else [""] * len(rows)
-        named = [f"query (id {number}{arrow})" for number, arrow in zip(rows, arrows, strict=True)]
-        return named, [f"key (id {number})" for number in columns]
+        named = [
+            say("query (id {number}{arrow})", number=number, arrow=arrow) for number, arrow in zip(rows, arrows, strict=True)
+        ]
+        return named, [say("key (id {number})", number=number) for number in columns]
 
     def _ids(self) -> dict[str, Any]:
         """The ids for the hover."""
@@ -254,8 +261,8 @@ class Focus:
             return {}
         rows, columns = self.ids
         text = [[f"{row}, {column}" for column in columns] for row in rows]
-        number = f"{self.of.title or self.of.word} <b>%{{z:.4f}}</b>"
-        return {"text": text, "hovertemplate": f"{cells.ROW_AND_COLUMN}{number}<br>%{{text}}<extra></extra>"}
+        number = f"{say(self.of.title or self.of.word)} <b>%{{z:.4f}}</b>"
+        return {"text": text, "hovertemplate": f"{cells.row_and_column()}{number}<br>%{{text}}<extra></extra>"}
 
     def _arranged(self) -> dict[str, Any]:
         """Candidates stand right of the map, or below it in a narrow figure; so does a second map: `height` in pixels, the

@@ -7,6 +7,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import HOVER, axis, legend, text_width
 from transformer_viz.figures.theme import Style, Theme, base_layout, escape, token_label
+from transformer_viz.language import say
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
 from transformer_viz.trace.trace import Trace
@@ -211,12 +212,27 @@ def _points(
 
 def _words(search: Search, node: SearchNode) -> str:
     lines = [
-        f"<b>{token_label(node.text, _LONGEST_TEXT) or '(empty)'}</b>",
-        f"writes {token_label(node.token)}, p = {math.exp(node.log_probability):.4g}",
-        f"log p {node.log_probability:.4f}, sum {node.total:.4f}, score {node.score:.4f}",
-        f"rank {node.rank + 1} at step {search.n_given + node.step + 1}: {STATE_WORDS[node.state]}",
+        f"<b>{token_label(node.text, _LONGEST_TEXT) or say('(empty)')}</b>",
+        say(
+            "writes {token}, p = {log_probability:.4g}",
+            token=token_label(node.token),
+            log_probability=math.exp(node.log_probability),
+        ),
+        say(
+            "log p {log_probability:.4f}, sum {total:.4f}, score {score:.4f}",
+            log_probability=node.log_probability,
+            total=node.total,
+            score=node.score,
+        ),
+        say(
+            "rank {rank} at step {n_given}: {state_words}",
+            rank=node.rank + 1,
+            n_given=search.n_given + node.step + 1,
+            state_words=say(STATE_WORDS[node.state]),
+        ),
     ]
     if node.pruned_by is not None:
         winner = search.nodes[node.pruned_by]
-        lines.append(f"the last one kept: {token_label(winner.text, _LONGEST_TEXT) or '(empty)'}, sum {winner.total:.4f}")
+        text = token_label(winner.text, _LONGEST_TEXT) or say("(empty)")
+        lines.append(say("the last one kept: {text}, sum {sum:.4f}", text=text, sum=winner.total))
     return "<br>".join(lines)

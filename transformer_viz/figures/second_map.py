@@ -12,6 +12,7 @@ from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, scatter
 from transformer_viz.figures.parts import colour_axis, edge, panel, words_at
 from transformer_viz.figures.theme import Theme
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.trace.attribution import Attribution
 
@@ -19,7 +20,10 @@ AXES = 3
 """Number of the second map's axes, as in `x3`."""
 _SIGN_FROM, _PALE_UP_TO = 0.04, 0.6
 """A cell has a minus sign from this share of the strongest colour on, which is dark up to the second share."""
-LATER, NOTHING_LEFT = "read later than this step, so it cannot be asked", "nothing would be left to read, so it cannot be asked"
+LATER, NOTHING_LEFT = (
+    later("read later than this step, so it cannot be asked"),
+    later("nothing would be left to read, so it cannot be asked"),
+)
 
 
 class SecondMap:
@@ -46,7 +50,7 @@ class SecondMap:
         self.values, self.full = values.astype(np.float32), full
         missing = np.isnan(self.values)
         later = np.triu(np.ones_like(missing), 1) & (result.kind == "decoder")
-        reasons = [(LATER, missing & later), (NOTHING_LEFT, missing & ~later)]
+        reasons = [(say(LATER), missing & later), (say(NOTHING_LEFT), missing & ~later)]
         self.unasked = [(words, here) for words, here in reasons if here.any()]
         """Cells without a number, by why."""
         self.has_signs = result.is_signed and max(self.values.shape) <= cells.GAPS_UP_TO
@@ -63,7 +67,7 @@ class SecondMap:
     def number_trace(self) -> Plain:
         """The cells with a number."""
         number = "%{z:+.4f}" if self.result.is_signed else "%{z:.4f}"
-        hover = f"{cells.ROW_AND_COLUMN}{self.result.title} <b>{number}</b> {self.about['unit']}".rstrip()
+        hover = f"{cells.row_and_column()}{say(self.result.title)} <b>{number}</b> {self.about['unit']}".rstrip()
         return panel(AXES, [cells.cells_of(self.values, hover, coloraxis=f"coloraxis{AXES}")])[0]
 
     def sign_trace(self) -> Plain:
@@ -88,10 +92,10 @@ class SecondMap:
         is_below = place["x3"] == place["x"]
         own = {} if is_below else {"showticklabels": False, "title": {"text": ""}, "automargin": False}
         signed = self.result.is_signed
-        least, title = -self.full if signed else 0.0, self.result.unit or ("of the row" if self.is_by_row else "")
+        least, title = -self.full if signed else 0.0, say(self.result.unit) or (say("of the row") if self.is_by_row else "")
         names = [rounded_words(least, 2), f"{(least + self.full) / 2:.2g}", f"{'+' if signed else ''}{self.full:.2g}"]
         bar: dict[str, Any] = {"x": place["x3"][1] + 0.01, "len": 0.6, "thickness": 10, "shows": place["scale"]}
-        headings = (("weights", place["x"], place["y"]), (self.result.title, place["x3"], place["y3"]))
+        headings = ((say("weights"), place["x"], place["y"]), (say(self.result.title), place["x3"], place["y3"]))
         return {
             # Cells without a cause are as the page: the map would have no edge.
             f"xaxis{AXES}": {**columns, **edge(self.theme), "domain": place["x3"]},
@@ -107,14 +111,19 @@ class SecondMap:
     @property
     def about(self) -> dict[str, str]:
         """What its numbers are."""
-        return {"word": self.result.title, "unit": "of the row's largest" if self.is_by_row else self.result.unit}
+        return {
+            "word": say(self.result.title),
+            "unit": say("of the row's largest") if self.is_by_row else say(self.result.unit),
+        }
 
     def scale_words(self) -> str:
         """The scale in words, for figures without room for a bar."""
         if self.is_by_row:
-            return f"{self.result.title}: share of the row's largest"
-        first = f"−{self.full:.2g} to +" if self.result.is_signed else "0 to "
-        return f"{self.result.title}: {first}{self.full:.2g} {self.result.unit}".rstrip()
+            return say("{title}: share of the row's largest", title=say(self.result.title))
+        fields: dict[str, Any] = {"measure": say(self.result.title), "full": self.full, "unit": say(self.result.unit)}
+        if self.result.is_signed:
+            return say("{measure}: −{full:.2g} to +{full:.2g} {unit}", **fields).rstrip()
+        return say("{measure}: 0 to {full:.2g} {unit}", **fields).rstrip()
 
     def _signs(self, seen: np.ndarray) -> dict[str, Any]:
         shares = np.nan_to_num(seen, nan=0) / self.full

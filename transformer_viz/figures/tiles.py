@@ -10,6 +10,7 @@ import numpy as np
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.parts import colour_axis, named_axis
 from transformer_viz.figures.theme import Style, base_layout
+from transformer_viz.language import say
 from transformer_viz.terms import Head, Kind
 
 _ROW, _LEAST, _AROUND = 13, 200, 70
@@ -63,10 +64,13 @@ def tile_map(
     colours, size, (n_layers, n_heads) = style.colours, style.size - 1, values.shape
     ends = ends_of(values) if limit is None else (-limit, limit)
     names = [] if limit is None else [f"−{limit:.2g}", "0", f"+{limit:.2g}"]
-    said = ["no number" if np.isnan(value) else f"{value:.3f}" for value in values.ravel()]
+    said = [say("no number") if np.isnan(value) else f"{value:.3f}" for value in values.ravel()]
     if hovers is not None:
         said = [re.sub("<.?b>", "", text.partition("<br>")[2]).replace("<br>", ", ") for row in hovers for text in row]
-    drawn = [head_cells(values, hovers, f"layer %{{y}} head %{{x}}<br>{title} <b>%{{z:.3f}}</b>", gap=1), *others]
+    drawn = [
+        head_cells(values, hovers, say("layer %{{y}} head %{{x}}<br>{title} <b>%{{z:.3f}}</b>", title=title), gap=1),
+        *others,
+    ]
     if focus is not None and focus[0] in layers:
         row, head = layers.index(focus[0]), focus[1]
         left, right = (head, head) if isinstance(head, int) else (0, n_heads - 1)

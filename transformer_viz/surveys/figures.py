@@ -14,10 +14,12 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.parts import HOVER, SHARES, axis, chart_layout, colour_axis, filled, named_axis, panel, panel_axes
 from transformer_viz.figures.theme import Style, base_layout, escape, flat_scale, ink_on, see_through
 from transformer_viz.figures.tiles import Tile, ends_of, head_cells, tile_map
+from transformer_viz.language import known, say
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
 from transformer_viz.surveys.columns import SurveyComparison, calibration, column, values
 from transformer_viz.surveys.result import Confidence, HeadStatistic, Survey, SurveyedOutputs
-from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title
+from transformer_viz.surveys.sentences import statistic_title
+from transformer_viz.terms import Kind, head_label, head_title, kind_words
 
 
 @plotly_figure
@@ -36,23 +38,35 @@ def survey_heads(
     Raises:
         OptionError: the survey has no such number.
     """
-    title, layers, colours = escape(column(survey, name).title), survey.kinds[kind].layers, style.colours
+    title, layers, colours = escape(statistic_title(column(survey, name))), survey.kinds[kind].layers, style.colours
     numbers, hovers, tiles = values(survey, kind, name), [[""] * survey.kinds[kind].n_heads for _ in layers], []
     low, high = ends_of(numbers)
     for head in (place for place in survey.places if place.kind == kind):
         row, found, roles = layers.index(head.layer), survey.at(head, name), survey.roles(head)
         lines = [f"<b>{head_title(head.layer, head.head)}</b>"]
         if found is None:
-            lines.append(f"{title}: no text has it")
+            lines.append(say("{title}: no text has it", title=title))
         else:
-            lines.append(f"{title} <b>{number_words(found.mean)}</b>, 95 %: {interval_words(found.interval)}")
-            lines += [f"uniform attention {number_words(found.uniform)}"] if found.uniform is not None else []
-        lines += [f"{escape(role)} in {percent_words(share)} of the texts" for role, share in roles[:3]]
+            lines.append(
+                say(
+                    "{title} <b>{mean}</b>, 95 %: {interval}",
+                    title=title,
+                    mean=number_words(found.mean),
+                    interval=interval_words(found.interval),
+                )
+            )
+            lines += (
+                [say("uniform attention {uniform}", uniform=number_words(found.uniform))] if found.uniform is not None else []
+            )
+        lines += [
+            say("{role} in {share} of the texts", role=escape(known(role)), share=percent_words(share))
+            for role, share in roles[:3]
+        ]
         hovers[row][head.head] = "<br>".join(lines)
         ink = ink_on(None if found is None else (found.mean - low) / (high - low), colours)
         number = "–" if found is None else number_words(found.mean)
         tiles.append(Tile(row, head.head, number, ink, escape(next(iter(roles), ("",))[0])))
-    return tile_map(kind, layers, numbers, KIND_TITLES[kind], focus, style, hovers=hovers, tiles=tiles)
+    return tile_map(kind, layers, numbers, kind_words(kind), focus, style, hovers=hovers, tiles=tiles)
 
 
 _HEIGHT, _LARGE = 300, 380
@@ -126,20 +140,31 @@ def survey_distribution(
         line = {"color": colours.ink, "width": 1.5, "dash": "dot"}
         looks: dict[str, Any] = {"line": line, "mode": "lines", "hoverinfo": "skip"}
         marker = {"size": 11, "symbol": "square-open", "color": colours.ink, "line": {"width": 1.5}}
-        drawn.append(scatter(x=outline, y=heights[1], name="texts of the other survey", marker=marker, **looks))
+        drawn.append(scatter(x=outline, y=heights[1], name=say("texts of the other survey"), marker=marker, **looks))
     low, high = map(at, found.interval)
     band = [low, low, high, high, low], [0.0, top, top, 0.0, 0.0]
     drawn.append({**filled(*band, fillcolor=see_through(colours.accent, 0.28)), **of_mean, "showlegend": False})
-    mean = f"mean {number_words(found.mean)}, 95 %: {interval_words(found.interval)}"
+    mean = say("mean {mean}, 95 %: {interval}", mean=number_words(found.mean), interval=interval_words(found.interval))
     drawn.append({**upright(found.mean, mean, {"color": colours.accent, "width": 2.5}, "diamond"), **of_mean})
     if found.uniform is not None:
         dotted = {"color": colours.muted, "width": 2.5, "dash": "dot"}
-        drawn.append(upright(found.uniform, f"uniform attention {number_words(found.uniform)}", dotted, "diamond-open"))
+        drawn.append(
+            upright(
+                found.uniform, say("uniform attention {uniform}", uniform=number_words(found.uniform)), dotted, "diamond-open"
+            )
+        )
     # A small mark on each bin that has texts, which says how many: for the hand, the keyboard and a screen reader.
     bins = zip(pairwise(places), pairwise(edges), columns[0], shares[0], strict=True)
     marks = [(sum(ends) / 2, share, bin_ends, count) for ends, bin_ends, count, share in bins if count]
     hovers = [
-        f"{low:.4g} to {high:.4g}: <b>{count_words(n, 'text')}</b>, {percent_words(y, 1)}" for _, y, (low, high), n in marks
+        say(
+            "{least:.4g} to {most:.4g}: <b>{texts}</b>, {share}",
+            least=low,
+            most=high,
+            texts=count_words(n, "text"),
+            share=percent_words(y, 1),
+        )
+        for _, y, (low, high), n in marks
     ]
     dot = {"size": 4, "symbol": "circle", "color": colours.chosen}
     x, y = [place for place, *_ in marks], [share for _, share, *_ in marks]
@@ -154,7 +179,7 @@ def survey_distribution(
         drawn,
         {
             **chart_layout(colours, size, _LARGE if style.large else _HEIGHT, left=52),
-            "xaxis": axis(colours, size, ends, escape(of.title), **across, ticktext=[f"{x:.3g}" for x in ticks]),
+            "xaxis": axis(colours, size, ends, escape(statistic_title(of)), **across, ticktext=[f"{x:.3g}" for x in ticks]),
             "yaxis": axis(colours, size, (0, top), "texts", **words),
         },
     )
@@ -178,19 +203,22 @@ def survey_difference(
     heads, colours = comparison.of(kind), style.colours
     if not heads:
         raise OptionError(f"No head of kind {kind!r} has this number in both surveys.")
-    layers, title = tuple(sorted({head.place.layer for head in heads})), escape(comparison.column.title)
+    layers, title = tuple(sorted({head.place.layer for head in heads})), escape(statistic_title(comparison.column))
     shape = (len(layers), 1 + max(head.place.head for head in heads))
     significant, unclear = np.full(shape, np.nan), np.zeros(shape, bool)
     hovers, tiles = [[""] * shape[1] for _ in layers], []
     most = max((abs(head.difference) for head in comparison.significant()), default=0.0) or 1.0
     for head in heads:
         row, column = layers.index(head.place.layer), head.place.head
-        hovers[row][column] = (
-            f"<b>{head_title(head.place.layer, column)}</b><br>{title}: {number_words(head.a.mean)} → "
-            f"{number_words(head.b.mean)}, difference <b>{signed_words(head.difference)}</b><br>"
-            f"95 %: {interval_words(head.interval, signed_words)}"
-            + ("" if head.is_significant else "<br>within the interval: no difference is seen")
-        )
+        hovers[row][column] = say(
+            "<b>{head}</b><br>{number}: {a} → {b}, difference <b>{difference}</b><br>95 %: {interval}",
+            head=head_title(head.place.layer, column),
+            number=title,
+            a=number_words(head.a.mean),
+            b=number_words(head.b.mean),
+            difference=signed_words(head.difference),
+            interval=interval_words(head.interval, signed_words),
+        ) + ("" if head.is_significant else say("<br>within the interval: no difference is seen"))
         if head.is_significant:
             significant[row, column] = head.difference
             ink = ink_on(0.5 + 0.5 * head.difference / most, colours, colours.diverging)
@@ -204,7 +232,7 @@ def survey_difference(
         within = [head_cells(cells, hovers, "", gap=1, zmin=0, zmax=1, colorscale=flat_scale(colours.masked))]
         within.append(hatch_trace(unclear, colours))
     more: dict[str, Any] = {"hovers": hovers, "tiles": tiles, "others": within}
-    return tile_map(kind, layers, significant, KIND_TITLES[kind], focus, style, limit=most, **more)
+    return tile_map(kind, layers, significant, kind_words(kind), focus, style, limit=most, **more)
 
 
 _MOST_NAMED = 16
@@ -231,12 +259,12 @@ def survey_agreement(survey: Survey, kind: Kind, *, style: Style = Style()) -> P
     shares = np.array([[np.nan if share is None else share for share in row] for row in rows], dtype=np.float32)
     names: dict[str, Any] = {"every": -(-len(labels) // _MOST_NAMED), "tickfont": {"size": size - 1, "color": colours.ink}}
     return PlainFigure(
-        [cells_of(shares, "%{y} and %{x}<br>same key in <b>%{z:.3f}</b> of the rows", coloraxis="coloraxis")],
+        [cells_of(shares, say("%{{y}} and %{{x}}<br>same key in <b>%{{z:.3f}}</b> of the rows"), coloraxis="coloraxis")],
         {
             **base_layout(colours, size),
             "height": 110 + max(_LEAST_MAP, len(labels) * _CELL),
             "margin": {"l": 56, "r": 50, "t": 30, "b": 56},
-            "title": {"text": KIND_TITLES[kind], "font": {"size": size + 2, "color": colours.ink}, "x": 0.5},
+            "title": {"text": kind_words(kind), "font": {"size": size + 2, "color": colours.ink}, "x": 0.5},
             "coloraxis": colour_axis(colours, size, (0, 1), ("0", "0.5", "1")),
             "xaxis": named_axis(colours, size, labels, **names),
             "yaxis": named_axis(colours, size, labels, down=True, **names),
@@ -261,16 +289,20 @@ def survey_lengths(outputs: SurveyedOutputs, *, style: Style = Style()) -> Plain
     hovers = []
     for point in points:
         lines = [f"<b>{count_words(point.length, 'token')}</b>", right_words(point.n_exact, point.n_known)]
-        lines += [f"{point.n_right:,} of {point.n_tokens:,} tokens right"] if point.n_tokens else []
-        lines += [] if point.bleu is None else [f"BLEU {point.bleu:.1f}"]
+        lines += (
+            [say("{n_right:,} of {n_tokens:,} tokens right", n_right=point.n_right, n_tokens=point.n_tokens)]
+            if point.n_tokens
+            else []
+        )
+        lines += [] if point.bleu is None else [say("BLEU {bleu:.1f}", bleu=point.bleu)]
         hovers.append("<br>".join(lines))
     counts = [(point.length, point.n_exact, point.n_known) for point in points]
     tokens = [(point.length, point.n_right / point.n_tokens if point.n_tokens else None) for point in points]
     bleu = [(point.length, None if point.bleu is None else point.bleu / 100) for point in points]
     dotted = {"line": {"color": colours.accent, "width": 2, "dash": "dot"}, "symbol": "diamond-open"}
-    lines_below = share_line("tokens right at their place", tokens, **dotted)
-    lines_below += share_line("BLEU, of 100", bleu, line={"color": colours.ink, "width": 1.5}, symbol="square-open")
-    return length_chart(counts, hovers, lines_below, "tokens of the source", 400 if style.large else 320, style)
+    lines_below = share_line(say("tokens right at their place"), tokens, **dotted)
+    lines_below += share_line(say("BLEU, of 100"), bleu, line={"color": colours.ink, "width": 1.5}, symbol="square-open")
+    return length_chart(counts, hovers, lines_below, say("tokens of the source"), 400 if style.large else 320, style)
 
 
 _UPPER, _LOWER = [0.36, 1.0], [0.0, 0.26]
@@ -299,7 +331,7 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
     quiet: dict[str, Any] = {"mode": "lines", "hoverinfo": "skip"}
     open_marker = {"size": 9, "symbol": "diamond-open", "color": colours.muted, "line": {"width": 1.5}}
     diagonal = {"line": {"color": colours.muted, "width": 2, "dash": "dot"}, "marker": open_marker}
-    drawn: list[Plain] = [scatter(x=[0, 1], y=[0, 1], name="as often as its probability says", **diagonal, **quiet)]
+    drawn: list[Plain] = [scatter(x=[0, 1], y=[0, 1], name=say("as often as its probability says"), **diagonal, **quiet)]
     bins, _ = calibration(confidence)
     if bins:
         # Each bin's accuracy at its mean confidence, on a line as long as its interval.
@@ -307,11 +339,20 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
         x = [place for each in bins for place in (each.confidence, each.confidence, None)]
         y = [end for each in bins for end in (*each.interval, None)]
         hovers = [
-            f"probability {each.low:g} to {each.high:g}, mean <b>{each.confidence:.3f}</b><br>right "
-            f"<b>{each.accuracy:.3f}</b>, 95 %: {each.interval[0]:.3f} to {each.interval[1]:.3f}<br>{each.n:,} tokens judged"
+            say(
+                "probability {low:g} to {high:g}, mean <b>{confidence:.3f}</b><br>right <b>{accuracy:.3f}</b>, "
+                "95 %: {interval:.3f} to {interval2:.3f}<br>{n:,} tokens judged",
+                low=each.low,
+                high=each.high,
+                confidence=each.confidence,
+                accuracy=each.accuracy,
+                interval=each.interval[0],
+                interval2=each.interval[1],
+                n=each.n,
+            )
             for each in bins
         ]
-        name = "tokens that are right, with their 95 % interval"
+        name = say("tokens that are right, with their 95 % interval")
         intervals = {"line": {"color": colours.chosen, "width": 2}, "marker": marker, "showlegend": False, "legendgroup": name}
         points = {"x": [each.confidence for each in bins], "y": [each.accuracy for each in bins]}
         drawn.append(scatter(x=x, y=y, **intervals, **quiet))
@@ -323,7 +364,10 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
     area = {"line": {"color": colours.chosen, "width": 1.5}, "fill": "toself", "fillcolor": see_through(colours.chosen, 0.45)}
     there = [(low, high, count) for (low, high), count in counted if count]
     middles = {"x": [(low + high) / 2 for low, high, _ in there], "y": [count for *_, count in there]}
-    said = [f"probability {low:g} to {high:g}: <b>{count:,} tokens</b>" for low, high, count in there]
+    said = [
+        say("probability {low:g} to {high:g}: <b>{count:,} tokens</b>", low=low, high=high, count=count)
+        for low, high, count in there
+    ]
     marks = {"marker": {"size": 4, "symbol": "circle", "color": colours.chosen}, "hovertext": said, "showlegend": False}
     drawn += panel(2, [scatter(x=x, y=y, showlegend=False, **area, **quiet), scatter(**middles, **marks, **dots)])
     # Counts on a logarithmic scale, on which one bin does not hide all others.
@@ -333,7 +377,7 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
     tokens: dict[str, Any] = {"tickvals": counts, "ticktext": [f"{tick:,}" for tick in counts], "type": "log"}
     ends, log_ends = (-0.02, 1.02), (log10(_NO_COUNT), log10(counts[-1]))
     upper = axis(colours, size, ends, **probabilities), axis(colours, size, (-0.03, 1.06), "right", **shares)
-    lower = axis(colours, size, ends, "probability of the token", **probabilities)
+    lower = axis(colours, size, ends, say("probability of the token"), **probabilities)
     return PlainFigure(
         drawn,
         {

@@ -6,6 +6,7 @@ which stands at key index 1; the true keys 1 2 3 4 5 are the diagonal, one to th
 
 from collections.abc import Sequence
 
+from transformer_viz.language import later
 from transformer_viz.tasks.letters import Letters
 from transformer_viz.tasks.task import Example
 
@@ -14,11 +15,11 @@ class Copy(Letters):
     """Writes the source as it is."""
 
     name = "copy"
-    about = "writes a text again, letter by letter"
+    about = later("writes a text again, letter by letter")
     all_examples = (
-        Example("transformer", "the diagonal, letter by letter"),
-        Example("aaaaaaaa", "eight equal letters: the model can only count"),
-        Example("banana", "letters that come again"),
+        Example("transformer", later("the diagonal, letter by letter")),
+        Example("aaaaaaaa", later("eight equal letters: the model can only count")),
+        Example("banana", later("letters that come again")),
     )
 
     def answer(self, symbols: Sequence[str]) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, join_names
+from transformer_viz.language import later
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies, need
 from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.vocabulary import Vocabulary
@@ -57,7 +58,7 @@ class Dates(DrawnTask):
     """
 
     name = "dates"
-    about = "writes dates of several languages as year, month and day"
+    about = later("writes dates of several languages as year, month and day")
     unknown = "This text is no date of the kinds that it learned; it writes one all the same."
     sources = tuple(LANGUAGES)
     max_length = 44
@@ -65,12 +66,12 @@ class Dates(DrawnTask):
     evaluated_lengths = tuple(range(8, 37))
     rounds = 200
     all_examples = (
-        Example("5. März 1986", "German: the day first, the month a word"),
-        Example("March 5, 1986", "American English"),
-        Example("mercredi 5 mars 1986", "French, with a weekday that nobody needs"),
-        Example("1986年3月5日", "Japanese: the year first"),
-        Example("25/12/2031", "figures only: no month has 25 days before it"),
-        Example("3/4/2024", "two readings: April 3 or March 4; there is no right answer"),
+        Example("5. März 1986", later("German: the day first, the month a word")),
+        Example("March 5, 1986", later("American English")),
+        Example("mercredi 5 mars 1986", later("French, with a weekday that nobody needs")),
+        Example("1986年3月5日", later("Japanese: the year first")),
+        Example("25/12/2031", later("figures only: no month has 25 days before it")),
+        Example("3/4/2024", later("two readings: April 3 or March 4; there is no right answer")),
     )
 
     def make_vocabularies(self) -> Vocabularies:

@@ -4,6 +4,7 @@ Worked example: `gestern habe ich den alten Film gesehen` is framed between `<st
 saw the old film`. Step 2 must write `saw` and look at `gesehen`, key 7: German puts the participle last.
 """
 
+from transformer_viz.language import later
 from transformer_viz.tasks.task import Example
 from transformer_viz.tasks.translation import Translation
 
@@ -17,7 +18,7 @@ class German(Translation):
     """
 
     name = "german"
-    about = "translates German sentences of a small world into English"
+    about = later("translates German sentences of a small world into English")
     language = "German"
     # Behind another word a capital makes the polite *you* of what is *she*, *they* or *her* without it.
     refused = r'\S\s+(Sie|Ihnen|Ihr|Ihre[mnrs]?)(?=[\s,.;:!?"]|$)'
@@ -26,14 +27,16 @@ class German(Translation):
         "and sie for she or they."
     )
     all_examples = (
-        Example("den Hund sieht der König", "only the article says who sees whom"),
-        Example("gestern habe ich den alten Film gesehen", "the participle is last in German: the attention jumps to the end"),
-        Example("ich fahre morgen mit dem Zug nach Berlin", "time, manner, place: the order turns round"),
-        Example("ich stehe um sieben Uhr auf", "one verb in two places"),
-        Example("ich weiß, dass das Haus weiß ist", "the same word twice, and the verb at the end"),
-        Example("der Hund sieht den König", "the same words as the first example, with the articles changed"),
-        Example("den alten Mann hat die junge Frau besucht", "the object first, the participle last"),
-        Example("ich möchte ein Bier", "the sentence of a published tutorial"),
+        Example("den Hund sieht der König", later("only the article says who sees whom")),
+        Example(
+            "gestern habe ich den alten Film gesehen", later("the participle is last in German: the attention jumps to the end")
+        ),
+        Example("ich fahre morgen mit dem Zug nach Berlin", later("time, manner, place: the order turns round")),
+        Example("ich stehe um sieben Uhr auf", later("one verb in two places")),
+        Example("ich weiß, dass das Haus weiß ist", later("the same word twice, and the verb at the end")),
+        Example("der Hund sieht den König", later("the same words as the first example, with the articles changed")),
+        Example("den alten Mann hat die junge Frau besucht", later("the object first, the participle last")),
+        Example("ich möchte ein Bier", later("the sentence of a published tutorial")),
     )
 
 

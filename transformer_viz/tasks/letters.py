@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, join_names, short_repr
+from transformer_viz.language import later
 from transformer_viz.schema import whole_number
 from transformer_viz.tasks.task import Example, Split, Task, check_length, check_share, check_symbols
 from transformer_viz.vocabulary import Vocabulary
@@ -164,7 +165,7 @@ class Letters(Task):
             for example in self.all_examples
             if len(example.text) <= self.max_length and set(example.text) <= set(self.alphabet)
         ]
-        return known or [Example(self.alphabet[: min(8, self.max_length)], "the first symbols of the alphabet")]
+        return known or [Example(self.alphabet[: min(8, self.max_length)], later("the first symbols of the alphabet"))]
 
     def sample(
         self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None

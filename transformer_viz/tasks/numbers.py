@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from transformer_viz.errors import InputError, join_names
+from transformer_viz.language import later
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies
 from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.text_display import quote_text
@@ -33,7 +34,7 @@ class Numbers(DrawnTask):
     """
 
     name = "numbers"
-    about = "writes German number words as digits"
+    about = later("writes German number words as digits")
     unknown = "This text is no number of the kind that it learned; it writes one all the same."
     sources = ("any", "short")
     max_length = 12
@@ -41,11 +42,11 @@ class Numbers(DrawnTask):
     evaluated_lengths = tuple(range(1, 12))
 
     all_examples = (
-        Example("siebenhundertdreiundzwanzig", "723: the attention crosses, since the units are said before the tens"),
-        Example("einundzwanzigtausenddreihundertsechsundfünfzig", "21356: it crosses twice"),
-        Example("zweihundertacht", "208: nobody says the zero"),
-        Example("neunhundertneunundneunzigtausendneunhundertneunundneunzig", "999999, the longest"),
-        Example("zwölf", "one word for two digits"),
+        Example("siebenhundertdreiundzwanzig", later("723: the attention crosses, since the units are said before the tens")),
+        Example("einundzwanzigtausenddreihundertsechsundfünfzig", later("21356: it crosses twice")),
+        Example("zweihundertacht", later("208: nobody says the zero")),
+        Example("neunhundertneunundneunzigtausendneunhundertneunundneunzig", later("999999, the longest")),
+        Example("zwölf", later("one word for two digits")),
     )
 
     def make_vocabularies(self) -> Vocabularies:

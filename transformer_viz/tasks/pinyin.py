@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 
 from transformer_viz.errors import InputError
+from transformer_viz.language import later
 from transformer_viz.tasks.corpus import Corpus, Pair, need, spelled
 from transformer_viz.tasks.task import Example, Split, check_length, check_symbols
 from transformer_viz.text_display import quote_text
@@ -24,17 +25,17 @@ class Pinyin(Corpus):
     """
 
     name = "pinyin"
-    about = "writes how Chinese is spoken, in pinyin"
+    about = later("writes how Chinese is spoken, in pinyin")
     sources = ("phrases",)
     training_sources = ("characters",)
     max_length = _LONGEST
     all_examples = (
-        Example("重庆", "here 重 is chóng"),
-        Example("重量", "and here it is zhòng"),
-        Example("一心一意", "the same character twice, with two tones"),
-        Example("音乐", "乐 is yuè in music"),
-        Example("快乐", "and lè in joy"),
-        Example("银行行长", "行 is háng and háng, 长 is zhǎng"),
+        Example("重庆", later("here 重 is chóng")),
+        Example("重量", later("and here it is zhòng")),
+        Example("一心一意", later("the same character twice, with two tones")),
+        Example("音乐", later("乐 is yuè in music")),
+        Example("快乐", later("and lè in joy")),
+        Example("银行行长", later("行 is háng and háng, 长 is zhǎng")),
     )
 
     def pairs(self) -> Mapping[str, Pair]:
@@ -72,7 +73,7 @@ class Pinyin(Corpus):
 
     def examples(self) -> list[Example]:
         known = [e for e in self.all_examples if all(symbol in self.source_vocabulary for symbol in e.text)]
-        return known or [Example(self.source_vocabulary.symbols[0], "the first character it knows")]
+        return known or [Example(self.source_vocabulary.symbols[0], later("the first character it knows"))]
 
     def sample(
         self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None

@@ -7,6 +7,7 @@ step 5 writes `<end>` and has no true key. The true keys 5 4 3 2 1 are the anti-
 
 from collections.abc import Sequence
 
+from transformer_viz.language import later
 from transformer_viz.tasks.letters import PRINTABLE_ASCII, Letters
 from transformer_viz.tasks.task import Example
 
@@ -15,14 +16,14 @@ class Reverse(Letters):
     """Writes the source backwards. By default nothing is held out: strings are drawn afresh for every batch."""
 
     name = "reverse"
-    about = "writes text backwards"
+    about = later("writes text backwards")
     all_examples = (
-        Example("reversethis", "the anti-diagonal, letter by letter"),
-        Example("Mississippi 2026!", "repeated letters: only their places tell them apart"),
-        Example("aaaaaaaa", "eight equal letters: the model can only count"),
-        Example("never odd or even", "nearly a palindrome"),
-        Example("<b>$x^2$</b> & *you*", "markup is just text here"),
-        Example("abcdefghijklmnopqrstuvwxyz012345", "32 symbols, the longest possible"),
+        Example("reversethis", later("the anti-diagonal, letter by letter")),
+        Example("Mississippi 2026!", later("repeated letters: only their places tell them apart")),
+        Example("aaaaaaaa", later("eight equal letters: the model can only count")),
+        Example("never odd or even", later("nearly a palindrome")),
+        Example("<b>$x^2$</b> & *you*", later("markup is just text here")),
+        Example("abcdefghijklmnopqrstuvwxyz012345", later("32 symbols, the longest possible")),
     )
 
     def __init__(

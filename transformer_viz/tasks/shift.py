@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from transformer_viz.errors import ConfigError
+from transformer_viz.language import later
 from transformer_viz.schema import whole_number
 from transformer_viz.tasks.letters import LOWER_CASE, Letters
 from transformer_viz.tasks.task import Example
@@ -17,11 +18,11 @@ class Shift(Letters):
     """Moves the first `by` letters to the end; the other arguments are those of `Letters`."""
 
     name = "shift"
-    about = "moves the first letters of a text to its end"
+    about = later("moves the first letters of a text to its end")
     all_examples = (
-        Example("transformer", "a diagonal that breaks where the string wraps around"),
-        Example("ab", "shifted by its own length: nothing changes"),
-        Example("banana", "letters that come again"),
+        Example("transformer", later("a diagonal that breaks where the string wraps around")),
+        Example("ab", later("shifted by its own length: nothing changes")),
+        Example("banana", later("letters that come again")),
     )
 
     def __init__(

@@ -7,6 +7,7 @@ Where to look depends on what is read, so no fixed pattern of positions can solv
 
 from collections.abc import Sequence
 
+from transformer_viz.language import later
 from transformer_viz.tasks.letters import Letters
 from transformer_viz.tasks.task import Example
 
@@ -15,12 +16,12 @@ class Sort(Letters):
     """Writes the letters in the order in which the alphabet has them."""
 
     name = "sort"
-    about = "puts letters into the order of the alphabet"
+    about = later("puts letters into the order of the alphabet")
     all_examples = (
-        Example("transformer", "where to look depends on the letters"),
-        Example("almost", "in order already"),
-        Example("wronged", "in reverse order already"),
-        Example("banana", "equal letters, first come first"),
+        Example("transformer", later("where to look depends on the letters")),
+        Example("almost", later("in order already")),
+        Example("wronged", later("in reverse order already")),
+        Example("banana", later("equal letters, first come first")),
     )
 
     def answer(self, symbols: Sequence[str]) -> list[str]:

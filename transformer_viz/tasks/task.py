@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, OptionError, join_names, short_repr
+from transformer_viz.language import later
 from transformer_viz.schema import finite_number, whole_number
 from transformer_viz.text_display import character_words
 from transformer_viz.vocabulary import END, SPECIAL_TOKENS, START, Vocabulary
@@ -54,7 +55,7 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
-    about: ClassVar[str] = "turns one text into another"
+    about: ClassVar[str] = later("turns one text into another")
     unknown: ClassVar[str] = ""
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary

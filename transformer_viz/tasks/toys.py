@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from transformer_viz.errors import InputError, join_names
+from transformer_viz.language import later
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies, spelled
 from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.text_display import quote_text
@@ -76,7 +77,7 @@ class GermanToy(Sentences):
     """The toy of the `bias-free` source."""
 
     name = "german-toy"
-    about = "knows two German sentences and writes them in English"
+    about = later("knows two German sentences and writes them in English")
     translations = (
         ("ich mochte ein bier", "i want a beer ."),
         ("ich mochte ein cola", "i want a coke ."),
@@ -88,7 +89,7 @@ class PinyinToy(Sentences):
     what padding and its masks are."""
 
     name = "pinyin-toy"
-    about = "knows two English sentences and writes them in Chinese, in pinyin"
+    about = later("knows two English sentences and writes them in Chinese, in pinyin")
     translations = (
         ("I have a hd ,", "wo you yi ge hd ,"),
         ("but it is a big dog .", "dan shi ta shi yi zhi gou ."),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from transformer_viz.errors import TraceError, join_names, short_repr
+from transformer_viz.language import later
 from transformer_viz.schema import Range, check_fields
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import Layer
@@ -17,14 +18,16 @@ NATS = "nats"
 KINDS_WITH_CAUSES: tuple[Kind, ...] = ("cross", "decoder")
 """Kinds whose keys can cause a step: source tokens, and what the decoder has read. An encoder's rows are no steps."""
 TITLES = {
-    "occlusion": "cause",
-    "value_weighted": "value-weighted norm",
-    "value_weighted_sum": "value-weighted norm of all heads",
-    "gradient": "gradient × attention",
-    "rollout": "rollout",
+    "occlusion": later("cause"),
+    "value_weighted": later("value-weighted norm"),
+    "value_weighted_sum": later("value-weighted norm of all heads"),
+    "gradient": later("gradient × attention"),
+    "rollout": later("rollout"),
     "alti": "ALTI+",
 }
 """Titles of the measures by their names; a measure that is missing here has its name as title."""
+_OF_A_MODE = (later("cause by word"), later("cause by position"), later("cause by deleted"))
+"""As `Attribution.title` says them."""
 _PRECISIONS = ("float32", "float64")
 
 

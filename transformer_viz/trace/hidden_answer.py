@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from transformer_viz.language import later
 from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.steps import Step
@@ -11,7 +12,7 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 HIDDEN = "?"
 """Stands for every token that is covered."""
-COVERED = "covered until you answer"
+COVERED = later("covered until you answer")
 """What is said of it and of its row."""
 _NOTHING = Step(token=HIDDEN, probability=0.0, log_probability=float("-inf"), rank=None, candidates=())
 

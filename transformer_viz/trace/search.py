@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from transformer_viz.errors import TraceError
+from transformer_viz.language import later
 from transformer_viz.schema import Count, Range, Share, whole_number
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attention import PRECISIONS
@@ -18,11 +19,11 @@ from transformer_viz.vocabulary import START
 
 State = Literal["kept", "pruned", "end", "length", "stopped"]
 STATE_WORDS: dict[State, str] = {
-    "kept": "went on",
-    "pruned": "pruned",
-    "end": "finished",
-    "length": "stopped by the length limit",
-    "stopped": "still alive when the search stopped",
+    "kept": later("went on"),
+    "pruned": later("pruned"),
+    "end": later("finished"),
+    "length": later("stopped by the length limit"),
+    "stopped": later("still alive when the search stopped"),
 }
 
 

@@ -17,6 +17,7 @@ from transformer_viz.figures.mosaic import Grid
 from transformer_viz.figures.page_templates import seen_reasons, without_numbers
 from transformer_viz.figures.parts import axis, frame, on_axes, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, base_layout, escape
+from transformer_viz.language import say
 from transformer_viz.numbers_in_words import compact_words, percent_words
 from transformer_viz.schema import whole_number
 from transformer_viz.terms import Kind, head_label, row_labels
@@ -42,7 +43,7 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
             y=[row["loss"] for row in rows],
             mode="lines",
             line={"color": colours.chosen, "width": 2},
-            hovertemplate="step %{x}<br>loss <b>%{y:.4f}</b><extra></extra>",
+            hovertemplate=say("step %{{x}}<br>loss <b>%{{y:.4f}}</b><extra></extra>"),
         )
     ]
     # Heads first, so that the exact match lies over them; the best head is named, the others are quiet.
@@ -50,13 +51,13 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
     shares: list[tuple[str, list[tuple[int, float]], dict[str, Any]]] = []
     for place, points in sorted(head_masses(rows).items(), key=lambda item: item[0] == best):
         line = {"color": colours.accent, "width": 2} if place == best else {"color": colours.other, "width": 1}
-        shares.append((f"{head_label(*place)} on the right token", points, {"mode": "lines", "line": line}))
+        shares.append((say("{head} on the right token", head=head_label(*place)), points, {"mode": "lines", "line": line}))
     if held_out := [(row["step"], row["held_out"]) for row in rows if isinstance(row.get("held_out"), int | float)]:
         marked = {"mode": "lines+markers", "line": {"color": colours.chosen, "width": 2.5}, "marker": {"size": 5}}
-        shares.append(("exact match, held out", held_out, marked))
+        shares.append((say("exact match, held out"), held_out, marked))
     for name, points, looks in shares:
         x, y = (list(column) for column in zip(*points, strict=True))
-        hover = f"step %{{x}}<br>{name} <b>%{{y:.3f}}</b><extra></extra>"
+        hover = say("step %{{x}}<br>{name} <b>%{{y:.3f}}</b><extra></extra>", name=name)
         drawn.append(scatter(x=x, y=y, name=name, **on_axes(2), hovertemplate=hover, **looks))
     losses = [row["loss"] for row in rows if row["loss"] > 0] or [1.0]
     least, most = math.floor(math.log10(min(losses)) - 0.05), math.log10(max(losses)) + 0.1
@@ -66,11 +67,13 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
         "tickvals": powers,
         "ticktext": [f"{power:g}" if power > 1e-4 else f"10<sup>−{-math.log10(power):.0f}</sup>" for power in powers],
     }
-    across = axis(colours, size, (0, steps * 1.01), "step", showgrid=True)
+    across = axis(colours, size, (0, steps * 1.01), say("step"), showgrid=True)
     loss = axis(colours, size, (least, max(most, least + 1)), showgrid=True, **decades)
-    said = (
-        f"<span style='color:{colours.chosen}'>● exact match, held out</span><br>attention on the right token:<br>"
-        f"<span style='color:{colours.accent}'>● best head</span>, others grey"
+    said = say(
+        "<span style='color:{chosen}'>● exact match, held out</span><br>attention on the right token:<br>"
+        "<span style='color:{accent}'>● best head</span>, others grey",
+        chosen=colours.chosen,
+        accent=colours.accent,
     )
     looks = {"size": size - (1 if narrow else 0), "colour": colours.muted}
     return PlainFigure(
@@ -82,7 +85,7 @@ def training(rows: Sequence[Row], steps: int, *, style: Style = Style()) -> Plai
             **panel_axes(1, across, loss, [0, 1 if narrow else 0.46], [0.6 if narrow else 0, 1]),
             **panel_axes(2, across, axis(colours, size, (-0.02, 1.02), showgrid=True), [right, 1], [0, 0.4 if narrow else 1]),
             "annotations": [
-                words_at("loss, nats a token (log scale)", 0, 1, **looks),
+                words_at(say("loss, nats a token (log scale)"), 0, 1, **looks),
                 words_at(said, right, 0.4 if narrow else 1, **looks),
             ],
             "hovermode": "closest",
@@ -213,8 +216,8 @@ class _Playback:
         seen = seen_reasons(attention)
         line = {"color": theme.accent, "width": 3 if self.style.large else 2.5}
         layout = {**self.layout(last), "shapes": []}
-        framed = "at the position above" if self.kind == "encoder" else "at the framed row"
-        layout["annotations"][1]["text"] = f"<b>candidates</b> {framed}"
+        framed = say("at the position above") if self.kind == "encoder" else say("at the framed row")
+        layout["annotations"][1]["text"] = say("<b>candidates</b> {place}", place=framed)
         curtain = [cells.covered_trace(rows[:, 0], self.reasons.shape[1], theme) for rows in self.covered[-1:]]
         grey, even, own = (without_numbers(drawn) for drawn in panel(2, self._ways()))
         heads = [[(place, head) for head in range(attention.n_heads)] for place in range(attention.n_layers)]
@@ -307,7 +310,12 @@ class _Playback:
 
     def _words(self, place: int, head: int) -> list[str]:
         return [
-            f"<b>{head_label(self.layers[place], head)}</b> at step {moment.step:,}: {value:.3f}"
+            say(
+                "<b>{head}</b> at step {step:,}: {value:.3f}",
+                head=head_label(self.layers[place], head),
+                step=moment.step,
+                value=value,
+            )
             for moment, value in zip(self.moments, self._values(place, head), strict=True)
         ]
 
@@ -359,8 +367,8 @@ class _Playback:
         (left, top), (_, lower) = (place["x2"][0], place["y2"][1]), place["y3"]
         columns, rows = cells.token_axes(self.trace, kind, theme, size)
         if kind != "encoder":
-            goal = "to be written" if self.moments[0].target == "answer" else "written in the end"
-            rows["title"] = {**rows["title"], "text": f"query: read → {goal}"}
+            goal = say("to be written") if self.moments[0].target == "answer" else say("written in the end")
+            rows["title"] = {**rows["title"], "text": say("query: read → {goal}", goal=goal)}
         # The row whose candidates are shown, as the map's axis calls it when it has the decoder's rows; the encoder's rows are
         # not those of the target, and none of them has a frame.
         row = escape(row_labels(self.trace.target_tokens, self.trace.output_tokens)[self.position])
@@ -374,10 +382,13 @@ class _Playback:
         value: dict[str, Any] = {"tickvals": [0, 0.5, 1], "ticktext": _HALVES[self.course.measure], "showgrid": True}
         value |= {"domain": place["y2"], "anchor": "x2"}
         if self.course.measure == "entropy":
-            brief, more = "<b>entropy of the rows</b>, each head", "<br>1: uniform attention"
+            brief, more = say("<b>entropy of the rows</b>, each head"), say("<br>1: uniform attention")
         else:
-            brief, more = "<b>attention on the right tokens</b>, each head", "<br>dotted: uniform attention"
-        titles = ((brief if narrow or self.style.large else brief + more, top), (f"candidates at <b>{row}</b>", lower))
+            brief, more = say("<b>attention on the right tokens</b>, each head"), say("<br>dotted: uniform attention")
+        titles = (
+            (brief if narrow or self.style.large else brief + more, top),
+            (say("candidates at <b>{row}</b>", row=row), lower),
+        )
         return {
             **base_layout(theme, size),
             "height": place["height"],
@@ -385,7 +396,7 @@ class _Playback:
             **colour_axes(theme, size, _MAP_SHARE + 0.01, shows=not narrow),
             "xaxis": {**columns, "domain": place["x"]},
             "yaxis": {**rows, "domain": place["y"]},
-            "xaxis2": axis(theme, size, (-0.5, len(steps) - 0.5), "steps of training", **time),
+            "xaxis2": axis(theme, size, (-0.5, len(steps) - 0.5), say("steps of training"), **time),
             "yaxis2": axis(theme, size, (0, 1), **value),
             "xaxis3": candidates.probability_axis(theme, size, 3, place["x2"]),
             "yaxis3": {**candidates.token_axis(theme, size, 3, place["y3"]), **names},

@@ -9,7 +9,8 @@ import numpy as np
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import entropy_share
 from transformer_viz.analysis.query_rows import head_mass
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, sentence
+from transformer_viz.analysis.sentences import Piece, Sentence, of_run, say_sentence
+from transformer_viz.language import say
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import Count, Share
 from transformer_viz.terms import Kind, head_title
@@ -106,25 +107,27 @@ def snapshot_sentence(moment: TrainingSnapshot, place: int, found: Course, kind:
     right tokens.``
     """
     text = moment.written.text
-    pieces: list[str | Piece] = [("strong", when(moment.step)), " the model writes ", of_run(text) if text else "nothing"]
-    if moment.written.finished == "length":
-        pieces.append(" and does not stop")
+    fields: dict[str, Any] = {"when": ("strong", when(moment.step)), "text": of_run(text) if text else say("nothing")}
+    writes = (
+        say_sentence("{when} the model writes {text} and does not stop", **fields)
+        if moment.written.finished == "length"
+        else say_sentence("{when} the model writes {text}", **fields)
+    )
     if moment.written.is_right is not None:
-        pieces += [", which is ", ("strong", "right" if moment.written.is_right else "wrong")]
+        verdict: Piece = ("strong", say("right") if moment.written.is_right else say("wrong"))
+        writes = say_sentence("{writes}, which is {verdict}", writes=writes, verdict=verdict)
     value = float(found.values[place, moment.forced.attentions[kind].layer_index(layer), head])
-    name = head_title(layer, head)
+    about: dict[str, Any] = {"writes": writes, "head": head_title(layer, head), "share": percent_words(value)}
     if found.measure == "mass":
-        words = f"; {name} has {percent_words(value)} of its attention on the right tokens."
-    else:
-        words = f"; the rows of {name} have {percent_words(value)} of the entropy of uniform attention."
-    return sentence(*pieces, words)
+        return say_sentence("{writes}; {head} has {share} of its attention on the right tokens.", **about)
+    return say_sentence("{writes}; the rows of {head} have {share} of the entropy of uniform attention.", **about)
 
 
 def when(step: int) -> str:
     """`After 128 steps of training`."""
     if step == 0:
-        return "Before any training"
-    return f"After {count_words(step, 'step')} of training"
+        return say("Before any training")
+    return say("After {steps} of training", steps=count_words(step, "step"))
 
 
 def head_masses(rows: Sequence[Row]) -> dict[tuple[int, int], list[tuple[int, float]]]:

@@ -11,6 +11,7 @@ from torch import Tensor
 from transformer_viz.attribution.contributions import join_layers, sublayers
 from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
+from transformer_viz.language import later
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
@@ -34,8 +35,8 @@ def of(run: Run, kind: Kind, mode: str) -> Tensor:
 METHOD = Method(
     of,
     title=TITLES["alti"],
-    help="The share of each source token, and of each token written before, in what a row is made of",
-    cannot="what of it was used to write; feed-forward layers are left out",
+    help=later("The share of each source token, and of each token written before, in what a row is made of"),
+    cannot=later("what of it was used to write; feed-forward layers are left out"),
     follows_layers=True,
     order=6,
 )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
+from transformer_viz.language import later
 from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, compose
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
@@ -67,8 +68,8 @@ def _normalised(relevance: Tensor) -> Tensor:
 METHOD = Method(
     of,
     title=TITLES["gradient"],
-    help="Weights times what the written token's log-probability gains from them, followed through all layers",
-    cannot="how one row compares with another, or what a key speaks against",
+    help=later("Weights times what the written token's log-probability gains from them, followed through all layers"),
+    cannot=later("how one row compares with another, or what a key speaks against"),
     follows_layers=True,
     explains_scores=True,
     order=4,

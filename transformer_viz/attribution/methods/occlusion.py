@@ -11,6 +11,7 @@ from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.edits import Flip, Force
 from transformer_viz.errors import OptionError
+from transformer_viz.language import later
 from transformer_viz.model.tap import ReplaceTap, Site, Tap, compose
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import NATS, TITLES
@@ -100,8 +101,8 @@ MODES: dict[str, Callable[[Run, Kind, Tensor], Tensor]] = {"word": _by_word, "po
 METHOD = Method(
     of,
     title=TITLES["occlusion"],
-    help="How much less probable what was written becomes without a token, in nats",
-    cannot="which of two tokens it was where either is enough",
+    help=later("How much less probable what was written becomes without a token, in nats"),
+    cannot=later("which of two tokens it was where either is enough"),
     order=1,
     unit=NATS,
     modes=tuple(MODES),

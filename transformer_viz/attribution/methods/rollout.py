@@ -10,6 +10,7 @@ from torch import Tensor
 from transformer_viz.attribution.contributions import join_layers
 from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
+from transformer_viz.language import later
 from transformer_viz.model.tap import RecordTap
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
@@ -33,8 +34,8 @@ def of(run: Run, kind: Kind, mode: str) -> Tensor:
 METHOD = Method(
     of,
     title=TITLES["rollout"],
-    help="Mean weights followed through all layers, where half of each position stays what it was",
-    cannot="what values, feed-forward layers and the written token do to it",
+    help=later("Mean weights followed through all layers, where half of each position stays what it was"),
+    cannot=later("what values, feed-forward layers and the written token do to it"),
     follows_layers=True,
     order=5,
 )

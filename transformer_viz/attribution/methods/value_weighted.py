@@ -6,6 +6,7 @@ from torch import Tensor
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
+from transformer_viz.language import later
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
@@ -20,7 +21,9 @@ def of(run: Run, kind: Kind, mode: str) -> Tensor:
 METHOD = Method(
     of,
     title=TITLES["value_weighted"],
-    help="The size of what a head takes from a key: its weight times the length of the value, as it is added to the stream",
-    cannot="whether anything above uses what is taken",
+    help=later(
+        "The size of what a head takes from a key: its weight times the length of the value, as it is added to the stream"
+    ),
+    cannot=later("whether anything above uses what is taken"),
     order=2,
 )

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.methods import Method
 from transformer_viz.attribution.rerun import Run
+from transformer_viz.language import later
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import TITLES
 
@@ -23,7 +24,7 @@ def of(run: Run, kind: Kind, mode: str) -> Tensor:
 METHOD = Method(
     of,
     title=TITLES["value_weighted_sum"],
-    help="The size of what all heads of a layer together take from a key",
-    cannot="which head takes it, and whether anything above uses it",
+    help=later("The size of what all heads of a layer together take from a key"),
+    cannot=later("which head takes it, and whether anything above uses it"),
     order=3,
 )

@@ -21,9 +21,10 @@ from transformer_viz.analysis.intervals import Mean, mean_over_texts
 from transformer_viz.analysis.query_rows import real_queries
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.errors import OptionError, SurveyError, join_names, short_repr
+from transformer_viz.language import later, listed, say
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import LARGEST, Count, Range
-from transformer_viz.terms import KIND_TITLES, KINDS, Kind, head_label, layer_label
+from transformer_viz.terms import KINDS, Kind, head_label, kind_words, layer_label
 from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -36,8 +37,8 @@ LEAST = 0.1
 FLOOR = 1e-6
 """Nats; a smaller cause, of either sign, is ranked as 0, since it may be rounding. Most keys have such a one."""
 Numbers = tuple[Annotated[float, Range(has_nan=True)], ...]
-FLOOR_WORDS = "causes under 10⁻⁶ nats count as equal; where most are, even the best order has a ρ well below 1"
-MAP_WORDS = "Mean and max are those of the weights of all heads of a layer, key by key"
+FLOOR_WORDS = later("causes under 10⁻⁶ nats count as equal; where most are, even the best order has a ρ well below 1")
+MAP_WORDS = later("Mean and max are those of the weights of all heads of a layer, key by key")
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def map_label(name: str | HeadAddress, kind: Kind) -> str:
         return str(name)
     of, layer, head = find_map(place, {one: (range(HIGHEST), HIGHEST) for one in KINDS})
     if of != kind:
-        raise OptionError(f"{place} is {KIND_TITLES[of]}, and {KIND_TITLES[kind]} is judged")
+        raise OptionError(f"{place} is {kind_words(of)}, and {kind_words(kind)} is judged")
     is_layer = place.count(".") == 1
     label = (
         layer_label(layer) if is_layer else head_label(layer, head) if isinstance(head, int) else f"{layer_label(layer)} {head}"
@@ -309,19 +310,25 @@ def verdict_words(found: MapVerdict, of: Verdicts) -> str:
     Pointing at the cause does not make a head needed, and a head that is needed may look elsewhere.
     """
     if np.isnan(found.top.value):
-        return f"has nothing to point at: {left_out_words(of)}"
+        return say("has nothing to point at: {why}", why=left_out_words(of))
     share, chance = percent_words(found.top.value), percent_words(of.chance.value)
-    return f"points where the cause is in {share} of {count_words(of.n_judged, 'judged step')} ({chance} by chance)"
+    steps = count_words(of.n_judged, "judged step")
+    return say("points where the cause is in {share} of {steps} ({chance} by chance)", share=share, steps=steps, chance=chance)
 
 
 def left_out_words(of: Verdicts) -> str:
     """How many steps were left out, and why."""
     if not of.n_left_out:
-        return "no step is left out"
+        return say("no step is left out")
     n_without_cause = of.n_left_out - of.n_without_choice
-    why = [f"{n_without_cause} in which no token matters by {LEAST} nats or more"] if n_without_cause else []
-    why += [f"{of.n_without_choice} with fewer than two tokens to choose from"] if of.n_without_choice else []
-    return f"{count_words(of.n_left_out, 'step is', 'steps are')} left out: {' and '.join(why)}"
+    few = of.n_without_choice
+    why = (
+        [say("{n} in which no token matters by {least} nats or more", n=n_without_cause, least=LEAST)]
+        if n_without_cause
+        else []
+    )
+    why += [say("{n} with fewer than two tokens to choose from", n=few)] if few else []
+    return say("{steps} left out: {why}", steps=count_words(of.n_left_out, "step is", "steps are"), why=listed(why))
 
 
 KS = (1, 2, 3, 5)

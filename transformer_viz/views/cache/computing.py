@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.errors import StreamlitDuplicateElementKey
 
 from transformer_viz.errors import BusyError
+from transformer_viz.language import say
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.cache.job_queue import Job
@@ -39,8 +40,11 @@ class Stopped:
     @property
     def words(self) -> str:
         """`Stopped after 3 tokens.`"""
-        late = f", since a run may take {long_jobs.time_limit_words()}" if self.is_late else ""
-        return f"Stopped after {count_words(self.n_steps, 'token')}{late}."
+        tokens = count_words(self.n_steps, "token")
+        if self.is_late:
+            limit = long_jobs.time_limit_words()
+            return say("Stopped after {tokens}, since a run may take {limit}.", tokens=tokens, limit=limit)
+        return say("Stopped after {tokens}.", tokens=tokens)
 
 
 def compute(words: str, cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
@@ -94,14 +98,14 @@ def decode(cost: float, function: Callable[..., R], *args: Any, waits: bool = Tr
     stopped = _stopped().get(key)
     result = _kept(_until(whole, stopped), cost)
     if result is None and not waits:
-        raise BusyError("This run is not there yet.")
+        raise BusyError(say("This run is not there yet."))
     if result is None:
-        result, stopped_now = long_jobs.wait_for(key, "Reading the text", partial(_write, _until(whole, stopped)))
+        result, stopped_now = long_jobs.wait_for(key, say("Reading the text"), partial(_write, _until(whole, stopped)))
         stopped = stopped_now or stopped
         _remember_stopped(key, stopped)
     if stopped is not None and waits:
         # One notice a run, though a page may ask for the same decoding several times.
-        words, name = "Write it again, to its end", f"write-again-{hash(key)}"
+        words, name = say("Write it again, to its end"), f"write-again-{hash(key)}"
         with suppress(StreamlitDuplicateElementKey), st.container(horizontal=True, vertical_alignment="center"):
             st.button(words, key=name, icon=":material/restart_alt:", on_click=_remember_stopped, args=(key, None))
             st.caption(stopped.words, width="content")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from transformer_viz.errors import OptionError, TraceTooLarge
+from transformer_viz.language import enumerated, listed, say
 from transformer_viz.numbers_in_words import bytes_words
-from transformer_viz.terms import KIND_TITLES, KINDS
+from transformer_viz.terms import KINDS, kind_words
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.trace_size import RecordingKeywords, bytes_of, check_recording
@@ -40,12 +41,16 @@ def within(checkpoint: "LoadedModel", make: Callable[..., R]) -> R:
 
 def refuse(error: TraceTooLarge) -> None:
     """Says what is too large, and has a button for each choice that is not."""
-    words = f"Everything of this run would take up to {bytes_words(error.needed)}"
-    words += f"; the page allows {bytes_words(error.allowed)}." if error.needed > error.allowed else ", and more to make it."
+    needed, allowed = bytes_words(error.needed), bytes_words(error.allowed)
+    words = (
+        say("Everything of this run would take up to {needed}; the page allows {allowed}.", needed=needed, allowed=allowed)
+        if error.needed > error.allowed
+        else say("Everything of this run would take up to {needed}, and more to make it.", needed=needed)
+    )
     if not error.offers:
-        st.warning(f"{words} Shorten the text.", icon=":material/memory:")
+        st.warning(say("{why} Shorten the text.", why=words), icon=":material/memory:")
         return
-    st.warning(f"{words} Shorten the text, or keep a part:", icon=":material/memory:")
+    st.warning(say("{why} Shorten the text, or keep a part:", why=words), icon=":material/memory:")
     with st.container(horizontal=True, key="keep-offers"):
         for options, n_bytes in error.offers[:_MOST_OFFERED]:
             text = written(options)
@@ -55,11 +60,14 @@ def refuse(error: TraceTooLarge) -> None:
 
 def caption(trace: Trace) -> None:
     """What the run takes, quietly; and where only a part is kept, which, with a way back to the choice."""
-    words = f"this trace: {bytes_words(bytes_of(trace))} of at most {bytes_words(MAX_TRACE_BYTES)}"
-    part = words_of(trace.made_by)
-    st.caption(words + (f"; kept: {part}" if part else ""))
+    size, most, part = bytes_words(bytes_of(trace)), bytes_words(MAX_TRACE_BYTES), words_of(trace.made_by)
+    st.caption(
+        say("this trace: {size} of at most {most}; kept: {part}", size=size, most=most, part=part)
+        if part
+        else say("this trace: {size} of at most {most}", size=size, most=most)
+    )
     if part:
-        st.button("Choose again", key="keep-again", on_click=_choose, args=("",), type="tertiary", icon=":material/undo:")
+        st.button(say("Choose again"), key="keep-again", on_click=_choose, args=("",), type="tertiary", icon=":material/undo:")
 
 
 def written(options: Any) -> str:
@@ -70,17 +78,18 @@ def written(options: Any) -> str:
 
 def words_of(options: Any) -> str:
     """`cross-attention, layers 1 and 2, in half precision`; nothing where everything is kept."""
-    parts = [KIND_TITLES[kind] for kind in options.get("kinds", ())]
-    parts = [f"only {' and '.join(parts)}"] if parts else []
+    parts = [kind_words(kind) for kind in options.get("kinds", ())]
+    parts = [say("only {kinds}", kinds=listed(parts))] if parts else []
     layers = [str(layer + 1) for layer in options.get("layers", ())]
     if layers:
-        parts.append(f"layer {layers[0]}" if len(layers) == 1 else f"layers {', '.join(layers[:-1])} and {layers[-1]}")
-    return ", ".join([*parts, *(["half precision"] if options.get("precision") == "float16" else [])])
+        some = listed(layers)
+        parts.append(say("layer {layer}", layer=some) if len(layers) == 1 else say("layers {layers}", layers=some))
+    return enumerated([*parts, *([say("half precision")] if options.get("precision") == "float16" else [])])
 
 
 def hidden_choice(checkpoint: "LoadedModel") -> None:
     """What was chosen, in the link; what this checkpoint does not have is said once and forgotten."""
-    allowed = f"{', '.join(KINDS)}, {HALF}, and layers that this model has"
+    allowed = say("{kinds}, {half}, and layers that this model has", kinds=", ".join(KINDS), half=HALF)
     link.hidden("keep", lambda text: _read(checkpoint, text) is not None, allowed)
 
 

@@ -15,10 +15,12 @@ import streamlit as st
 
 from transformer_viz import server_settings
 from transformer_viz.errors import BusyError
+from transformer_viz.language import say, spoken
 from transformer_viz.numbers_in_words import count_words, ordinal_words, percent_words
 from transformer_viz.views.cache.job_queue import Job, JobQueue, State
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.server.page_slots import release_slot
+from transformer_viz.views.state import visit_language
 from transformer_viz.views.state.early_end import end_page
 
 if TYPE_CHECKING:
@@ -42,8 +44,10 @@ class Writing:
     def words(self) -> str:
         """`12 tokens · 9.8 a second`."""
         n = self.written.n_steps
-        rate = f" · {(n - 1) / self.seconds:.3g} a second" if n > 1 and self.seconds > 0 else ""
-        return f"{count_words(n, 'token')}{rate}"
+        tokens = count_words(n, "token")
+        if n < 2 or self.seconds <= 0:
+            return tokens
+        return say("{tokens} · {rate:.3g} a second", tokens=tokens, rate=(n - 1) / self.seconds)
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def loading_queue() -> JobQueue:
 
 def time_limit_words() -> str:
     """`300 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)`."""
-    return f"{queue().limits.run_seconds} s here ({server_settings.variable('run_seconds')})"
+    n, variable = queue().limits.run_seconds, server_settings.variable("run_seconds")
+    return say("{n} s here ({variable})", n=n, variable=variable)
 
 
 def wait_for(
@@ -93,7 +98,7 @@ def wait_for(
         job.cancel()
     if state.get("cancelled_job") == key:
         st.button(
-            "Begin again",
+            say("Begin again"),
             key="long-job-again",
             icon=":material/play_arrow:",
             on_click=state.update,
@@ -102,7 +107,7 @@ def wait_for(
         end_page()
     state.cancelled_job = None
     if job is None or job.is_cancelled:
-        job = state.long_job = (queue() if late_error is None else loading_queue()).submit(key, work, late_error)
+        job = state.long_job = (queue() if late_error is None else loading_queue()).submit(key, spoken(work), late_error)
     job.touch()
     # Others may be drawn while this page only waits.
     release_slot()
@@ -112,7 +117,7 @@ def wait_for(
         is_done = job.touch() == "done"
     if not is_done:
         then = job.state
-        st.fragment(_watch, run_every=POLL_WAITING if then == "waiting" else POLL)(then, words)
+        st.fragment(visit_language.spoken(_watch), run_every=POLL_WAITING if then == "waiting" else POLL)(then, words)
         end_page()
     del state["long_job"]
     return job.result()
@@ -140,8 +145,11 @@ def report_share(job: Job, share: float, words: str = "") -> None:
     """
     if not job.report(Progress(words or percent_words(share), share)):
         raise BusyError(
-            f"This was ended at {percent_words(share)}, since a run may take {time_limit_words()}. "
-            "Take less of it, or a smaller model."
+            say(
+                "This was ended at {share}, since a run may take {limit}. Take less of it, or a smaller model.",
+                share=percent_words(share),
+                limit=time_limit_words(),
+            )
         )
 
 
@@ -165,25 +173,26 @@ def _watch(then: State, words: str) -> None:
         st.rerun()
     with st.container(key="long-job"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            label = "Leave the queue" if then == "waiting" else "Stop"
+            label = say("Leave the queue") if then == "waiting" else say("Stop")
             st.button(label, key="long-job-stop", icon=":material/stop:", on_click=_stop, args=(job,), disabled=job.is_stopped)
             place = st.empty()
         if then == "waiting":
             place.markdown(f":material/hourglass_top: {place_words(job)}")
         elif isinstance(job.progress, Progress):
-            place.progress(job.progress.share or 0.0, literal(f"{words}: {job.progress.words}"))
+            place.progress(job.progress.share or 0.0, literal(say("{job}: {progress}", job=words, progress=job.progress.words)))
         elif isinstance(job.progress, Writing):
             place.markdown(f":material/edit_note: {literal(job.progress.words)}")
             for text in job.progress.written.texts:
                 st.text(text)
         else:
-            place.markdown(f":material/menu_book: {literal(words)} …")
+            place.markdown(f":material/menu_book: {say('{job} …', job=literal(words))}")
 
 
 def place_words(job: Job) -> str:
     """`2nd in line; 1 run before yours`."""
     n_before = job.n_before
-    return f"{ordinal_words(n_before + 1)} in line; {count_words(n_before, 'run')} before yours"
+    ordinal, runs = ordinal_words(n_before + 1), count_words(n_before, "run")
+    return say("{ordinal} in line; {runs} before yours", ordinal=ordinal, runs=runs)
 
 
 def _stop(job: Job) -> None:

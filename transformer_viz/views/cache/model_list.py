@@ -13,6 +13,7 @@ from cachetools import LRUCache, TTLCache
 from transformer_viz import app_folders, checkpoints, readers, tasks, untrusted_files
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
+from transformer_viz.language import ENGLISH, enumerated, say, speaking
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import bytes_words, compact_words
 from transformer_viz.views.cache import long_jobs
@@ -57,10 +58,12 @@ def _models(folders: str | None, modules: str | None) -> list[readers.Entry]:
 
 def load(name: str, device: str) -> Checkpoint:
     """A checkpoint by name, loaded once for all sessions, and again when its files change."""
-    return record(_load(name, device, changed_at(checkpoints.find_name(name))), Call(readers.load_model, name, device))
+    with st.spinner(say("Loading the checkpoint …")):
+        found = _load(name, device, changed_at(checkpoints.find_name(name)))
+    return record(found, Call(readers.load_model, name, device))
 
 
-@st.cache_resource(max_entries=_CHECKPOINTS, show_spinner="Loading the checkpoint …")
+@st.cache_resource(max_entries=_CHECKPOINTS, show_spinner=False)
 def _load(name: str, device: str, changed_at: float) -> Checkpoint:
     return checkpoints.load_checkpoint(name, device)
 
@@ -85,8 +88,11 @@ def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
         raise refused[key]
     if (model := _get(key)) is not None:
         return model
-    words, needed = f"Loading {name}: {size_words(entry)}", entry.description.memory
-    late = ModelError(f"{name} was not loaded in time: a run may take {long_jobs.time_limit_words()}. Take a smaller model.")
+    words, needed = say("Loading {name}: {size}", name=name, size=size_words(entry)), entry.description.memory
+    limit = long_jobs.time_limit_words()
+    late = ModelError(
+        say("{name} was not loaded in time: a run may take {limit}. Take a smaller model.", name=name, limit=limit)
+    )
     is_small = needed < LARGE
 
     def work(job: Job) -> LoadedModel:
@@ -94,7 +100,9 @@ def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
             if not job.report(Progress(words, share)):
                 raise late
 
-        return load_within(key, needed, lambda: readers.load_named(name, device, report))
+        # What a model says of itself is kept for all visitors.
+        with speaking(ENGLISH):
+            return load_within(key, needed, lambda: readers.load_named(name, device, report))
 
     try:
         with st.spinner(literal(words)) if is_small else nullcontext():
@@ -150,11 +158,15 @@ def notes() -> dict[str, str]:
     found = {}
     for entry in entries():
         if (about := entry.description) is not None:
-            mistake = ", trained without its mask" if about.recipe.get("mistake") else ""
-            found[entry.name] = f"{tasks.about(about.task.name)}{mistake}; {compact_words(entry.n_parameters)} parameters"
+            does, size = say(tasks.about(about.task.name)), compact_words(entry.n_parameters)
+            found[entry.name] = (
+                say("{does}, trained without its mask; {n} parameters", does=does, n=size)
+                if about.recipe.get("mistake")
+                else say("{does}; {n} parameters", does=does, n=size)
+            )
     for entry in models().values():
         if entry.description is not None:
-            found[entry.name] = ", ".join(filter(None, (entry.description.family, size_words(entry))))
+            found[entry.name] = enumerated(filter(None, (entry.description.family, size_words(entry))))
     return found
 
 
@@ -162,7 +174,8 @@ def size_words(entry: readers.Entry) -> str:
     """`135 M parameters, 540 MB`; nothing for a checkpoint."""
     if entry.description is None or not entry.description.n_parameters:
         return ""
-    return f"{compact_words(entry.description.n_parameters)} parameters, {bytes_words(entry.description.memory)}"
+    n, size = compact_words(entry.description.n_parameters), bytes_words(entry.description.memory)
+    return say("{n} parameters, {size}", n=n, size=size)
 
 
 def identity(model: LoadedModel) -> Hashable:

@@ -17,6 +17,7 @@ from transformer_viz.attribution.result.alignment_heads import AlignmentHeads
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.inside_head.run import inspect_head
+from transformer_viz.language import say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
@@ -55,12 +56,12 @@ def what_if(model: LoadedModel, trace: Trace, *, waits: bool = True, **change: A
 
 def untrained(checkpoint: Checkpoint, trace: Trace) -> Trace:
     """The same tokens read by an untrained model of the same sizes."""
-    return computing.compute("Reading with an untrained model", 0.0, decode_untrained, checkpoint, trace)
+    return computing.compute(say("Reading with an untrained model"), 0.0, decode_untrained, checkpoint, trace)
 
 
 def inside(model: LoadedModel, trace: Trace, head: HeadAddress, row: int) -> Inside:
     """Every number of one row of one head: the run's tokens are read once more, in one pass."""
-    return computing.compute("Looking into the head", _cost_of_pass(model, trace), inspect_head, model, trace, head, row)
+    return computing.compute(say("Looking into the head"), _cost_of_pass(model, trace), inspect_head, model, trace, head, row)
 
 
 def attribution(
@@ -72,13 +73,15 @@ def attribution(
     cost, how = (1 + n_passes) * _cost_of_pass(model, trace), {"mode": mode, "kind": kind}
     if not waits:
         return computing.compute_if_quick(cost, attribute, model, trace, method, **how)
-    return computing.compute(f"Measuring: {METHODS[method].title}", cost, attribute, model, trace, method, **how)
+    return computing.compute(
+        say("Measuring: {measure}", measure=say(METHODS[method].title)), cost, attribute, model, trace, method, **how
+    )
 
 
 def alignment_heads(model: LoadedModel, by: str, text: str) -> AlignmentHeads:
     """Which heads align: by its `task`, a direction of `word_links.gold`, or its `effect` on what is written for `text`."""
     cost = float(_PAIRS * _TOKENS * len(alignment.cross_heads(model)) * model.n_parameters)
-    return computing.compute("Comparing heads", cost, _alignment_heads, model, by, text if by == "effect" else "")
+    return computing.compute(say("Comparing heads"), cost, _alignment_heads, model, by, text if by == "effect" else "")
 
 
 def _alignment_heads(model: LoadedModel, by: str, text: str, *, on_progress: OnProgress | None = None) -> AlignmentHeads:
@@ -92,8 +95,8 @@ def _alignment_heads(model: LoadedModel, by: str, text: str, *, on_progress: OnP
 
 def replay(checkpoint: Checkpoint, text: str) -> tuple[TrainingSnapshot, ...]:
     """The snapshots of a checkpoint on one text."""
-    replay = partial(computing.compute, "Going through the snapshots", 0.0, runs_replay.trace_training, checkpoint, text)
-    with st.spinner("Going through the snapshots …", show_time=False):
+    replay = partial(computing.compute, say("Going through the snapshots"), 0.0, runs_replay.trace_training, checkpoint, text)
+    with st.spinner(say("Going through the snapshots …"), show_time=False):
         return limits.within(checkpoint, partial(replay, max_trace_bytes=limits.MAX_TRACE_BYTES))
 
 

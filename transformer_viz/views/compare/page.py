@@ -9,8 +9,9 @@ from transformer_viz.analysis.compare_words import heads_off_words, tokens_read
 from transformer_viz.analysis.comparison import Comparison, compare
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.attention import SWITCHED_OFF
+from transformer_viz.language import later, listed, say, sentences
 from transformer_viz.numbers_in_words import count_words
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.compare import patching, picture, place, shown, sides
@@ -27,29 +28,29 @@ from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.state import display_options, link, words
 from transformer_viz.vocabulary import END
 
-TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
+TITLE, ICON, ORDER = later("Compare"), ":material/compare:", 3
 HAS_VIEWER = True
 """Which writes its part of the address itself."""
 
 
 EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "The same day, written in two orders": (
+    later("The same day, written in two orders"): (
         {"text": "3 March 2024", "checkpoint": "dates"},
         {"text": "March 3 2024", "checkpoint": "dates"},
     ),
-    "After training and at its 141st step": (
+    later("After training and at its 141st step"): (
         {"text": "reversethis", "checkpoint": "reverse-small"},
         {"text": "reversethis", "checkpoint": "reverse-small", "snapshot": 141, "strategy": "forced"},
     ),
-    "Two letters changed": (
+    later("Two letters changed"): (
         {"text": "reversethis", "checkpoint": "reverse"},
         {"text": "reversethat", "checkpoint": "reverse"},
     ),
-    "Greedy decoding and beam search": (
+    later("Greedy decoding and beam search"): (
         {"text": "thisqaipa", "checkpoint": "reverse-small"},
         {"text": "thisqaipa", "checkpoint": "reverse-small", "strategy": "beam"},
     ),
-    "Two models of different size": (
+    later("Two models of different size"): (
         {"text": "reversethis", "checkpoint": "reverse"},
         {"text": "reversethis", "checkpoint": "reverse-small"},
     ),
@@ -62,7 +63,7 @@ def show() -> None:
     # The sides' boxes stand below the bar's, and are started by it.
     usable: list[str] = []
     chosen = bar.show("compare", with_models=True, instead=partial(_draw_in_bar, usable))
-    if display_options.is_hidden("Two runs side by side"):
+    if display_options.is_hidden(later("Two runs side by side")):
         return
     # Both sides' boxes; below each what is wrong with it.
     for keys in (A, B):
@@ -87,8 +88,12 @@ def show() -> None:
     if not comparison.kinds:
         shown.show(shown.sentence_of(comparison))
         shown.show(shown.table_of(comparison), key="compare-table")
-        has = [" and ".join(KIND_TITLES[kind] for kind in run.kinds) or "none" for run in (comparison.a, comparison.b)]
-        nothing = f"A and B have no kind of attention in common: A has {has[0]}, B has {has[1]}. Choose another run or file."
+        has = [listed(kind_words(kind) for kind in run.kinds) or say("none") for run in (comparison.a, comparison.b)]
+        nothing = say(
+            "A and B have no kind of attention in common: A has {has}, B has {has2}. Choose another run or file.",
+            has=has[0],
+            has2=has[1],
+        )
         st.info(nothing, icon=":material/compare:")
         return
     place.start(comparison)
@@ -113,15 +118,15 @@ def show() -> None:
 def _draw_in_bar(usable: list[str], names: list[str]) -> None:
     """Draws what stands in the bar in place of one text and one checkpoint, and notes which models there are."""
     usable += names
-    with st.popover("Examples", icon=":material/lightbulb:", help="Pairs that are worth seeing"):
+    with st.popover(say("Examples"), icon=":material/lightbulb:", help=say("Pairs that are worth seeing")):
         for number, (title, pair) in enumerate(EXAMPLES.items()):
             if {side["checkpoint"] for side in pair} <= {*names}:
-                st.button(title, key=f"pair-{number}", on_click=_put, args=pair, width="stretch")
-    st.button("Swap A and B", icon=":material/swap_horiz:", key="swap", on_click=sides.swap)
-    with st.popover("Open files", icon=":material/folder_open:"):
+                st.button(say(title), key=f"pair-{number}", on_click=_put, args=pair, width="stretch")
+    st.button(say("Swap A and B"), icon=":material/swap_horiz:", key="swap", on_click=sides.swap)
+    with st.popover(say("Open files"), icon=":material/folder_open:"):
         opened.box("compare-box")
-        opened.say()
-        st.caption("An opened file can be chosen in the first box of A and of B.")
+        opened.tell()
+        st.caption(say("An opened file can be chosen in the first box of A and of B."))
     st.space("stretch")
 
 
@@ -135,7 +140,7 @@ def _put(a: dict[str, Any], b: dict[str, Any]) -> None:
 def _run_sides(a: sides.Asked, b: sides.Asked, device: str) -> tuple[tuple[Trace | None, str], tuple[Trace | None, str]]:
     """For each side its run, or None and why it has none; a side that reads the other one's output is run after it."""
     if a.reads_the_other and b.reads_the_other:
-        nothing = None, "Each side reads what the other one writes. Let one of them write by itself."
+        nothing = None, say("Each side reads what the other one writes. Let one of them write by itself.")
         return nothing, nothing
     if a.reads_the_other:
         second = _run(b, device, None)
@@ -153,10 +158,10 @@ def _run(asked: sides.Asked, device: str, other: Trace | None) -> tuple[Trace | 
             # What is wrong with its own text is said first.
             model.tokenizer.encode_source(asked.text)
             if other is None:
-                return None, "This side reads what the other side writes, and the other side could not be run."
+                return None, say("This side reads what the other side writes, and the other side could not be run.")
             if not other.output_tokens:
-                file = "the other side's file does not say what was written"
-                return None, f"This side reads what the other side writes, and {file}."
+                file = say("the other side's file does not say what was written")
+                return None, say("This side reads what the other side writes, and {file}.", file=file)
             # Tokens without `<end>`; where they are a tokenizer's own matter, the text.
             tokens = tuple(token for token in other.output_tokens if token != END)
             how["target"] = other.text if model.task is None else tokens
@@ -171,22 +176,34 @@ def _say_sizes(comparison: Comparison) -> None:
     shapes = [run.attentions[kind].weights.shape[:2] for run in (comparison.a, comparison.b)]
     words = []
     if comparison.is_by_text:
-        words.append("Words are aligned by their text, ignoring case; a word that only one run has is dotted.")
+        words.append(say("Words are aligned by their text, ignoring case; a word that only one run has is dotted."))
     elif comparison.a.source == comparison.b.source and tokens_read(comparison.a) != tokens_read(comparison.b):
         words.append(
-            "A and B split the same text into different tokens: cells are aligned by position, and with *words* by the "
-            "words' text."
+            say(
+                "A and B split the same text into different tokens: cells are aligned by position, and with "
+                "*words* by the words' text."
+            )
         )
     if shapes[0] != shapes[1]:
-        sizes = [f"{count_words(layers, 'layer')} of {count_words(heads, 'head')}" for layers, heads in shapes]
+        sizes = [
+            say("{layers} of {heads}", layers=count_words(layers, "layer"), heads=count_words(heads, "head"))
+            for layers, heads in shapes
+        ]
         words.append(
-            f"A has {sizes[0]}, B {sizes[1]}. The small maps below show what both have; the boxes choose any head of A."
+            say(
+                "A has {sizes}, B {sizes2}. The small maps below show what both have; the boxes choose any head of A.",
+                sizes=sizes[0],
+                sizes2=sizes[1],
+            )
         )
     for name, run, other in (("A", comparison.a, comparison.b), ("B", comparison.b, comparison.a)):
-        if only := [KIND_TITLES[one] for one in run.kinds if one not in other.kinds]:
-            words.append(f"Only {name} has {' and '.join(only)}.")
+        if only := [kind_words(one) for one in run.kinds if one not in other.kinds]:
+            words.append(say("Only {name} has {kinds}.", name=name, kinds=listed(only)))
     for name, run in (("A", comparison.a), ("B", comparison.b)):
         # Its own map, and the difference of it, look as if nothing had been done.
-        words += [f"{name}: {head} is s{SWITCHED_OFF[1:]}" for head in heads_off_words(run)]
+        words += [
+            say("{name}: {head} is {switched_off}", name=name, head=head, switched_off=say(SWITCHED_OFF))
+            for head in heads_off_words(run)
+        ]
     if words:
-        st.caption(" ".join(words))
+        st.caption(sentences(words))

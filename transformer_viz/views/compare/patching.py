@@ -10,6 +10,7 @@ import streamlit as st
 
 from transformer_viz import checkpoints
 from transformer_viz.addresses import AttentionAddress
+from transformer_viz.analysis.sentences import say_sentence
 from transformer_viz.attribution import patch as patches
 from transformer_viz.attribution.figures import patching, places_of, strongest
 from transformer_viz.attribution.result.patching import PatchedRun, PatchEffect, Patching, PatchingSize, parting
@@ -17,9 +18,10 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.language import enumerated, later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, signed_words
-from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words
+from transformer_viz.terms import Kind, head_title, kind_words, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
@@ -34,8 +36,8 @@ from transformer_viz.views.state import link
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 Runs = tuple[Trace, Trace]
-_BY_WORDS = {"head": "heads of A", "layer": "layers of A"}
-_LARGEST = "largest effect"
+_BY_WORDS = {"head": later("heads of A"), "layer": later("layers of A")}
+_LARGEST = later("largest effect")
 _MOST_ROWS = 128
 """Heads of a map, of as many layers as that are; deeper models have a box for the others."""
 
@@ -50,16 +52,25 @@ def show(runs: Runs, asked: tuple[Asked, Asked], device: str, kind: Kind) -> lis
         kind: the one in focus.
     """
     of = (*asked, device)
-    if not link.asking_toggle("Patch A into B", key="patching", of=of, help=glossary.sentence("patching")):
+    if not link.asking_toggle(say("Patch A into B"), key="patching", of=of, help=glossary.sentence("patching")):
         return []
     a, b = asked
     try:
         if a.file is not None or b.file is not None:
-            raise OptionError("patching reads both runs again, and a file has no model; choose runs on both sides")
+            raise OptionError(say("patching reads both runs again, and a file has no model; choose runs on both sides"))
         if (a.checkpoint, a.snapshot) != (b.checkpoint, b.snapshot):
-            names = [one.checkpoint + ("" if one.snapshot is None else f" at step {one.snapshot:,}") for one in asked]
+            names = [
+                one.checkpoint
+                if one.snapshot is None
+                else say("{model} at step {step:,}", model=one.checkpoint, step=one.snapshot)
+                for one in asked
+            ]
             raise OptionError(
-                f"A is of {names[0]} and B of {names[1]}: patching puts what a model computed into the same model; choose one"
+                say(
+                    "A is of {a} and B of {b}: patching puts what a model computed into the same model; choose one",
+                    a=names[0],
+                    b=names[1],
+                )
             )
         parting(*runs)
         model = load_any(a.checkpoint, device)
@@ -68,7 +79,7 @@ def show(runs: Runs, asked: tuple[Asked, Asked], device: str, kind: Kind) -> lis
         return _patch(runs, model, kind)
     except TransformerVizError as error:
         said = literal(f"{error}".removesuffix("."))
-        st.info(f"**Patching A into B** is not possible here: {said}.", icon=":material/move_down:")
+        st.info(say("**Patching A into B** is not possible here: {said}.", said=said), icon=":material/move_down:")
         return []
 
 
@@ -77,44 +88,56 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
     by = "layer" if max(each.n_layers * each.n_heads for each in runs[0].attentions.values()) > _MOST_ROWS else "head"
     controls = st.container(horizontal=True, vertical_alignment="bottom", key="patch-controls")
     with controls:
-        by = link.segmented_control("What is put", _BY_WORDS, key="patch_by", default=by, label_visibility="collapsed")
+        by = link.segmented_control(say("What is put"), _BY_WORDS, key="patch_by", default=by, label_visibility="collapsed")
         some = _part(model, partial(patches.extent, model, *runs, by=by), kind, by)
     extent = patches.extent(model, *runs, by=by, **some)
     # `1,350 places, each a pass over 5 tokens; of SmolLM2 at most 1,486 at once`
-    passes = f"{count_words(extent.n_places, 'place')}, each a pass over {extent.n_tokens} tokens"
-    size = f"{passes}; of {literal(model.name)} at most {extent.most:,} at once"
+    n = count_words(extent.n_places, "place")
+    passes = say("{places}, each a pass over {tokens} tokens", places=n, tokens=extent.n_tokens)
+    size = say("{passes}; of {name} at most {most:,} at once", passes=passes, name=literal(model.name), most=extent.most)
     place = st.empty()
     place.caption(size)
     cost = float(extent.n_places * extent.n_tokens) * model.n_parameters
-    found = compute("Putting each place of A into B", cost, patches.patch, model, *runs, by=by, **some)
+    found = compute(say("Putting each place of A into B"), cost, patches.patch, model, *runs, by=by, **some)
     addresses = {
         f"{row}:{column + 1}": found.at(row, column)
         for kind, effects in found.effects.items()
         for row in places_of(found, kind)
         for column in range(effects.shape[-1])
     }
-    about = "Kind, layer, head and position of A, all from 1. A click on a cell below chooses it too."
+    about = say("Kind, layer, head and position of A, all from 1. A click on a cell below chooses it too.")
     with controls:
-        address = link.selectbox("Place of A", [_LARGEST, *addresses], key="patch_place", help=about, width=240)
+        address = link.selectbox(say("Place of A"), [_LARGEST, *addresses], key="patch_place", help=about, width=240)
     chosen = addresses.get(address) or found.largest(1)[0]
     # Where the runs part, and which places bring back most.
     ours, other = (f"**{of_run(token)}**" for token in found.tokens)
     best = []
     for each in found.largest(3):
         at = f"{place_words(each.query)} {of_run(runs[0].labels(each.place.kind)[0][each.query])}"
-        best.append(f"**{signed_words(each.value, 2)}** ({_name(each.place)}, {at})")
+        value = signed_words(each.value, 2)
+        best.append(say("**{value}** ({head}, {place})", value=value, head=_name(each.place), place=at))
     place.markdown(
-        f"At step {found.step + 1} A writes {ours} and B {other}. Of the difference between their logits one place of A, put "
-        f"into B alone, brings back at most {', '.join(best)}. 0: nothing changes. 1: B is as sure of {ours} as A."
+        say(
+            "At step {step} A writes {ours} and B {other}. Of the difference between their logits one place "
+            "of A, put into B alone, brings back at most {best}. 0: nothing changes. 1: B is as sure of "
+            "{ours} as A.",
+            step=found.step + 1,
+            ours=ours,
+            other=other,
+            best=enumerated(best),
+        )
     )
     effects = _maps(runs, found, chosen)
     st.caption(
-        f"{size} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: "
-        "the place whose run is below; a click or the box *Place of A* chooses another"
+        say(
+            "{size} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: the "
+            "place whose run is below; a click or the box *Place of A* chooses another",
+            size=size,
+        )
     )
     n_tokens = max(len(run.source_tokens) + run.n_steps for run in runs)
     cost = float(n_tokens * n_tokens) * model.n_parameters
-    words = "Writing B with this place of A"
+    words = say("Writing B with this place of A")
     changed = compute(words, cost, patches.patched_run, model, *runs, chosen.place, chosen.query)
     with st.container(key="patched-run"):
         shown.show(_content(runs, found, chosen, changed), key="compare-patched")
@@ -139,7 +162,11 @@ def _part(model: LoadedModel, extent: Callable[..., PatchingSize], kind: Kind, b
 
     def words(first: int) -> str:
         last = pages[first][-1]
-        return f"layer {first + 1}" if first == last else f"layers {first + 1} to {last + 1}"
+        return (
+            say("layer {first}", first=first + 1)
+            if first == last
+            else say("layers {first} to {last}", first=first + 1, last=last + 1)
+        )
 
     looks: Any = {"words": words, "width": 170, "label_visibility": "collapsed"}
     chosen = pages[link.selectbox("Layers to patch", [*pages], key="patch_layers", **looks)]
@@ -157,11 +184,21 @@ def _maps(runs: Runs, found: Patching, chosen: PatchEffect) -> Any:
         # For who does not see the map.
         [best] = replace(found, effects={kind: found.effects[kind]}).largest(1)
         read = display_token(runs[0].labels(kind)[0][best.query])
-        largest = f"{signed_words(best.value, 2)}, of {_name(best.place)} at {place_words(best.query)} {read}"
+        largest = say(
+            "{value}, of {place} at {query} {read}",
+            value=signed_words(best.value, 2),
+            place=_name(best.place),
+            query=place_words(best.query),
+            read=read,
+        )
         is_chosen = kind == chosen.place.kind
         looks: Any = {"limit": strongest(found), "clicks": ("cell", partial(_go, kind, found))}
         looks |= {"key": f"patch-chart-{kind}", "file": "patching" if is_chosen else ""}
-        looks["words"] = f"{KIND_TITLES[kind]}: how much each place of A brings back. The largest effect is {largest}."
+        looks["words"] = say(
+            "{kind}: how much each place of A brings back. The largest effect is {largest}.",
+            kind=kind_words(kind),
+            largest=largest,
+        )
         with column, st.container(key=f"patch-map-{kind}"):
             figure = chart.draw(plain(patching), found, *runs, kind, at, **looks)
         of_place = figure if is_chosen else of_place
@@ -178,8 +215,8 @@ def _go(kind: Kind, found: Patching, row: int | None, column: int | None, _of: s
 def _name(place: AttentionAddress) -> str:
     """`layer 2 head 3 of cross-attention`."""
     assert place.layer is not None
-    title = f"layer {place.layer + 1}" if place.head is None else head_title(place.layer, place.head)
-    return f"{title} of {KIND_TITLES[place.kind]}"
+    title = say("layer {layer}", layer=place.layer + 1) if place.head is None else head_title(place.layer, place.head)
+    return say("{title} of {kind}", title=title, kind=kind_words(place.kind))
 
 
 def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedRun) -> dict[str, Any]:
@@ -189,7 +226,12 @@ def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedR
     patched = []
     for t, (token, p) in enumerate(zip(changed.tokens, changed.probabilities, strict=True)):
         is_given, text = t < found.step, display_token(token)
-        title = f"step {t + 1}: {text}, p = {p:.4f}{', as in both' if is_given else ''}"
+        fields: dict[str, Any] = {"step": t + 1, "token": text, "p": p}
+        title = (
+            say("step {step}: {token}, p = {p:.4f}, as in both", **fields)
+            if is_given
+            else say("step {step}: {token}, p = {p:.4f}", **fields)
+        )
         cell = {"text": text, "title": title, "class": "special" if token in SPECIAL_TOKENS else "given" if is_given else ""}
         patched.append(cell if is_given else {**cell, "tint": round(p, 4)})
     sides = [output_strip(a), output_strip(b), patched]
@@ -197,36 +239,38 @@ def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedR
     apart = [place for place, (_, before, after) in enumerate(zip_longest(*texts)) if before != after]
     strip = {
         "name": "patched",
-        "label": "writes, tinted by probability; outlined: other than B",
+        "label": say("writes, tinted by probability; outlined: other than B"),
         "sides": [{"name": name, "tokens": tokens} for name, tokens in zip(("A", "B", "B′"), sides, strict=True)],
         "apart": apart,
-        "hint": "what A, B and B with one place of A write, step by step",
+        "hint": say("what A, B and B with one place of A write, step by step"),
     }
     ours, other = map(display_token, found.tokens)
     of_a, of_b = found.differences
     leads = (of_a, of_b, of_b + chosen.value * (of_a - of_b))
     cells = {
-        f"p of {ours}": [f"{p:.3g}" for p, _ in changed.of_both],
-        f"p of {other}": [f"{p:.3g}" for _, p in changed.of_both],
-        f"logit of {ours} less that of {other}": [signed_words(lead, 2) for lead in leads],
+        say("p of {ours}", ours=ours): [f"{p:.3g}" for p, _ in changed.of_both],
+        say("p of {other}", other=other): [f"{p:.3g}" for _, p in changed.of_both],
+        say("logit of {ours} less that of {other}", ours=ours, other=other): [signed_words(lead, 2) for lead in leads],
     }
     rows = [{"what": what, "cells": row, "kind": None, "is_text": False} for what, row in cells.items()]
     read, wrote = a.labels(chosen.place.kind)[0][chosen.query], changed.tokens[found.step]
     of = next((name for name, token in zip("AB", found.tokens, strict=True) if token == wrote), None)
-    sentence = [
-        ("strong", "B′"),
-        ("plain", f" is B with {_name(chosen.place)} of A at {place_words(chosen.query)} "),
-        ("code", display_token(read)),
-        ("plain", ": it brings back "),
-        ("strong", signed_words(chosen.value, 2)),
-        ("plain", ", and at that step "),
-        ("code", display_token(wrote)),
-        ("plain", f" is most probable, {'which neither wrote' if of is None else f'as in {of}'}."),
-    ]
+    most_probable = say("which neither wrote") if of is None else say("as in {run}", run=of)
+    sentence = say_sentence(
+        "{run} is B with {place} of A at {token_place} {token}: it brings back {value}, and at that step {wrote} is most "
+        "probable, {which}.",
+        run=("strong", "B′"),
+        place=_name(chosen.place),
+        token_place=place_words(chosen.query),
+        token=("code", display_token(read)),
+        value=("strong", signed_words(chosen.value, 2)),
+        wrote=("code", display_token(wrote)),
+        which=most_probable,
+    )
     return {
         "sentence": sentence,
         "strips": [strip],
-        "caption": f"How probable both tokens are at step {found.step + 1}",
-        "columns": [f"at step {found.step + 1}", "A", "B", "B′"],
+        "caption": say("How probable both tokens are at step {step}", step=found.step + 1),
+        "columns": [say("at step {step}", step=found.step + 1), "A", "B", "B′"],
         "rows": rows,
     }

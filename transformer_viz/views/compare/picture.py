@@ -8,6 +8,7 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison
+from transformer_viz.analysis.sentences import say_sentence
 from transformer_viz.analysis.word_pairs import pairs_that_differ
 from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import legend as legend_of_one
@@ -17,7 +18,8 @@ from transformer_viz.figures.figure_data import plain, typed
 from transformer_viz.figures.page_templates import difference_dark_colours, difference_template
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.language import later, say
+from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.compare import place
 from transformer_viz.views.components import deep_mosaic, style, term_tips, viewer
@@ -54,7 +56,7 @@ def show(comparison: Comparison, chosen: DisplayOptions) -> None:
 
 def show_one(name: str, trace: Trace, chosen: DisplayOptions) -> None:
     """Draws the run of one side, where the other could not be run."""
-    st.caption(f"**{name}** alone: there is nothing to compare it with yet.")
+    st.caption(say("**{name}** alone: there is nothing to compare it with yet.", name=name))
     focus.start(trace, None)
     parts = {"saved": picture_title(trace), "hasLines": levels.is_all(), **_QUIET}
     viewer.show(trace, chosen, viewer.Looks(parts), said=NOTHING.step_words, on_way=lambda _: None, page="compare")
@@ -71,15 +73,17 @@ def legend(comparison: Comparison) -> list[tuple[str, str]]:
     kind = st.session_state.kind
     laid = comparison.one_head(place.focused(), **place.head_of_b(comparison))
     patterns = {
-        "dotted: only one of them has the cell": laid.present != IN_BOTH,
-        "hatched: masked": laid.masked == IN_BOTH,
-        "crossed: masked in one alone": (laid.masked == IN_A) | (laid.masked == IN_B),
+        later("dotted: only one of them has the cell"): laid.present != IN_BOTH,
+        later("hatched: masked"): laid.masked == IN_BOTH,
+        later("crossed: masked in one alone"): (laid.masked == IN_A) | (laid.masked == IN_B),
     }
-    of_one = [words for words in legend_of_one(comparison.a, kind).split(" · ") if not words.startswith(("ring", "grey"))]
-    marks = [": blue where A looks more, orange where B does", "framed: the largest difference of this map"]
-    marks += [words for words, here in patterns.items() if here.any()]
-    told = term_tips.mark(" · ".join([*of_one, ""]))
-    return [*told, ("strong", "A − B"), *term_tips.mark(" · ".join(marks), told=("query", "key", "weight"))]
+    of_one = legend_of_one(comparison.a, kind, with_marks=False)
+    marks = [say("framed: the largest difference of this map")]
+    marks += [say(words) for words, here in patterns.items() if here.any()]
+    told = term_tips.mark(" · ".join([of_one, ""]))
+    difference = say_sentence("{difference}: blue where A looks more, orange where B does", difference=("strong", "A − B"))
+    more = (*difference, ("plain", "".join(f" · {words}" for words in marks)))
+    return [*told, *term_tips.mark(more, told=("query", "key", "weight"))]
 
 
 def _parts(comparison: Comparison) -> list[dict[str, Any]]:
@@ -122,8 +126,8 @@ def _difference(comparison: Comparison, chosen: DisplayOptions, limit: float, fi
             some = {"heads": heads, **deep_mosaic.room(len(heads), n_heads)}
         figure = plain(difference_mosaic)(a, b, kind, limit=limit, style=light, **some)
         mosaics[kind] = {"data": figure.data, "layout": figure.layout}
-    says = "the difference A − B of the head in focus. The sentence and the table say where it is largest."
-    words = {kind: f"{KIND_TITLES[kind]}: {says}" for kind in comparison.kinds}
+    says = say("the difference A − B of the head in focus. The sentence and the table say where it is largest.")
+    words = {kind: say("{attention}: {words}", attention=kind_words(kind), words=says) for kind in comparison.kinds}
     return {"kinds": kinds, "mosaics": {**dict.fromkeys(kinds), **mosaics}, "words": words, "dark": difference_dark_colours()}
 
 
@@ -138,14 +142,14 @@ def _overview(comparison: Comparison, chosen: DisplayOptions) -> dict[str, Any]:
     """How far each head of a deep model differs."""
     kind, values = st.session_state.kind, comparison.by_head(st.session_state.kind)
     layers = comparison.layers(kind)
-    figure = tile_map(kind, layers, values, "largest |A − B|", None, Style("light", chosen.is_large))
+    figure = tile_map(kind, layers, values, say("largest |A − B|"), None, Style("light", chosen.is_large))
     figure.layout["meta"] |= {
         "tiles": [[layer, head] for layer in layers for head in range(values.shape[1])],
         "rows": 1,
         "columns": 1,
     }
     data = json.loads(json.dumps({"data": figure.data, "layout": figure.layout}, default=typed))
-    return {**data, "words": f"The largest difference of every head of the {KIND_TITLES[kind]}"}
+    return {**data, "words": say("The largest difference of every head of the {kind}", kind=kind_words(kind))}
 
 
 def _limit(comparison: Comparison) -> float:

@@ -4,13 +4,14 @@ import streamlit as st
 
 from transformer_viz.addresses import map_address
 from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.language import later, say
 from transformer_viz.views.state import focus, link
 
 TO_LARGEST = "compare_to_largest"
 """In the session, until both have run: Compare goes to the head that changed most, of whatever kind."""
 _ROUNDING = 1e-5
 """Of a weight."""
-_SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the largest"}
+_SCALE_WORDS = {"fixed": later("colours up to 1"), "largest": later("colours up to the largest")}
 
 
 def start(comparison: Comparison) -> None:
@@ -32,7 +33,7 @@ def start(comparison: Comparison) -> None:
 def controls(*, with_words: bool) -> None:
     """Draws boxes for the colours, and for tokens or words."""
     with st.container(horizontal=True, vertical_alignment="center", key="compare-place"):
-        link.selectbox("Colours", key="scale", label_visibility="collapsed", width=230)
+        link.selectbox(say("Colours"), key="scale", label_visibility="collapsed", width=230)
         if with_words:
             focus.unit_box()
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from transformer_viz.analysis.compare_words import summary, table
 from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.language import say
 from transformer_viz.viewer import modules
 from transformer_viz.views.components import markup
 from transformer_viz.views.components.style import theme
@@ -33,9 +34,14 @@ def table_of(comparison: Comparison) -> dict[str, Any]:
     """What differs between two runs; on a projector the table has the maps alone."""
     is_large = display_options.current().is_large
     rows = [
-        {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind, "is_text": row.what in ("reads", "writes")}
+        {
+            "what": row.what,
+            "cells": [row.a, row.b, row.apart],
+            "kind": row.kind,
+            "is_text": row.what in (say("reads"), say("writes")),
+        }
         for row in table(comparison)
         if row.kind is not None or not is_large
     ]
-    columns = ["what", "A", "B", "A against B"]
-    return {"sentence": [], "strips": [], "caption": "What differs", "columns": columns, "rows": rows}
+    columns = [say("what"), "A", "B", say("A against B")]
+    return {"sentence": [], "strips": [], "caption": say("What differs"), "columns": columns, "rows": rows}

@@ -9,6 +9,7 @@ import streamlit as st
 from transformer_viz import checkpoints
 from transformer_viz import edits as plain_edits
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.text_display import shorten
 from transformer_viz.views.cache import model_list
@@ -24,7 +25,7 @@ Strategy = Literal["greedy", "beam", "sample", "forced"]
 _OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed", "edits")
 _MOST_EDITS_SHOWN = 18
 """Characters on the button; all of them are in the box behind it."""
-_OTHER_WORDS = {"France": "Spain", "small": "large"}
+_OTHER_WORDS = {"France": later("Spain"), "small": "large"}
 """Of the texts that models without a task begin with, and what stands there on the other side."""
 
 
@@ -44,7 +45,7 @@ class Keys:
 
     def strategy_words(self, name: str) -> str:
         """How this side writes."""
-        more = {"beam": "beam search", "sample": "sampled", "forced": f"reads {self.other}’s output"}
+        more = {"beam": say("beam search"), "sample": "sampled", "forced": say("reads {other}’s output", other=self.other)}
         return more.get(name, name)
 
 
@@ -102,7 +103,7 @@ def start(keys: Keys, usable: list[str]) -> None:
         bar.start_text(B.text, B.checkpoint, _text_of_b())
     else:
         bar.start_text()
-    link.option(keys.of("file"), {A_RUN: "a run", **{file: file for file in opened.traces()}})
+    link.option(keys.of("file"), {A_RUN: say("a run"), **{file: file for file in opened.traces()}})
     link.option(keys.of("snapshot"), (FINISHED, *_snapshots(state[keys.checkpoint])), words=_snapshot_words)
     link.option(keys.of("strategy"), STRATEGIES, words=keys.strategy_words)
     link.text(keys.of("edits"), most=_MOST_OF_EDITS)
@@ -129,11 +130,11 @@ def show(keys: Keys) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"side-{name}"):
         st.markdown(f"**{name}**", width="content")
         if files:
-            link.selectbox(f"{name}: run or file", key=keys.of("file"), **quiet)
+            link.selectbox(say("{name}: run or file", name=name), key=keys.of("file"), **quiet)
         if state[keys.of("file")]:
             return
-        bar.text_box(f"{name}: source text", keys.text, model, _text_of_b() if keys is B else None)
-        bar.model_box(f"{name}: checkpoint", keys.checkpoint, quiet["width"])
+        bar.text_box(say("{name}: source text", name=name), keys.text, model, _text_of_b() if keys is B else None)
+        bar.model_box(say("{name}: checkpoint", name=name), keys.checkpoint, quiet["width"])
         steps, edits = _snapshots(state[keys.checkpoint]), state[keys.of("edits")]
         # What is chosen behind the button, as `A: finished, greedy`.
         words = [_snapshot_words(state[keys.of("snapshot")])] if steps else []
@@ -141,18 +142,18 @@ def show(keys: Keys) -> None:
         words += [literal(shorten(edits, _MOST_EDITS_SHOWN))] if edits else []
         with st.popover(f"{name}: {', '.join(words) or 'no edits'}", key=f"how-{name}"):
             if steps:
-                link.selectbox(f"{name}: step of training", key=keys.of("snapshot"))
+                link.selectbox(say("{name}: step of training", name=name), key=keys.of("snapshot"))
             if _writes(model):
-                strategy = link.selectbox(f"{name}: decoding", key=keys.of("strategy"))
+                strategy = link.selectbox(say("{name}: decoding", name=name), key=keys.of("strategy"))
                 if strategy == "beam":
-                    link.number_input(f"{name}: beam size", *NUMBERS["beam"], key=keys.of("beam"))
+                    link.number_input(say("{name}: beam size", name=name), *NUMBERS["beam"], key=keys.of("beam"))
                 elif strategy == "sample":
                     hot: Any = {"step": 0.1, "key": keys.of("temperature"), "icon": ":material/thermostat:"}
-                    link.number_input(f"{name}: temperature", *NUMBERS["temperature"], **hot)
+                    link.number_input(say("{name}: temperature", name=name), *NUMBERS["temperature"], **hot)
                     seed: Any = {"key": keys.of("seed"), "icon": ":material/casino:"}
-                    link.number_input(f"{name}: seed", *NUMBERS["seed"], **seed)
-            edited: Any = {"key": keys.of("edits"), "most": _MOST_OF_EDITS, "placeholder": "edits, like cross:off"}
-            link.text_input(f"{name}: edits", **edited)
+                    link.number_input(say("{name}: seed", name=name), *NUMBERS["seed"], **seed)
+            edited: Any = {"key": keys.of("edits"), "most": _MOST_OF_EDITS, "placeholder": say("edits, like cross:off")}
+            link.text_input(say("{name}: edits", name=name), **edited)
 
 
 def put(keys: Keys, values: dict[str, Any]) -> None:
@@ -227,4 +228,4 @@ def _writes(model: LoadedModel | None) -> bool:
 
 
 def _snapshot_words(step: int | str) -> str:
-    return f"step {step:,}" if isinstance(step, int) else step
+    return say("step {step:,}", step=step) if isinstance(step, int) else step

@@ -10,6 +10,7 @@ import streamlit as st
 from transformer_viz import readers
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.language import later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.readers.modules.tokenizer import ListTokenizer
@@ -23,7 +24,7 @@ from transformer_viz.views.state.early_end import end_page
 
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
-FILE, _FILE_WORDS = "trace file", "a trace file …"
+FILE, _FILE_WORDS = "trace file", later("a trace file …")
 """In the model's box: what is looked at is read from a file, and no model runs."""
 MOST_TYPED = 10_000
 """A stranger's text is cut here; every real limit is the task's and is said in words."""
@@ -76,7 +77,7 @@ def show(
     entries, others, state = model_list.entries(), model_list.models(), st.session_state
     usable = [entry.name for entry in entries if entry.error is None]
     if not usable:
-        words = "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse"
+        words = say("There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse")
         st.error(words, icon=":material/error:")
         _say_damaged([*entries])
         end_page()
@@ -84,13 +85,24 @@ def show(
     names, before = [*usable, *listed], state.get("model_before_file")
     options, before = [*names, *([FILE] if with_files else [])], before if before in names else None
     words = {name: _FILE_WORDS if name == FILE else name for name in options}
-    link.option("checkpoint", words, default_checkpoint(names), fallback=before)
+    link.option(
+        "checkpoint",
+        words,
+        default_checkpoint(names),
+        fallback=before,
+        said=lambda name: say(_FILE_WORDS) if name == FILE else name,
+    )
     titles = {name: devices.title(devices.resolve(name)) for name in devices.available()}
-    link.option("device", {AUTO: f"auto ({devices.resolve(AUTO).type})", **titles})
+    auto = devices.resolve(AUTO).type
+    link.option(
+        "device",
+        {AUTO: f"auto ({auto})", **titles},
+        said=lambda name: say("auto ({device})", device=auto) if name == AUTO else titles[name],
+    )
     row: Any = {"horizontal": True, "vertical_alignment": "center", "key": "bar"}
     if state.checkpoint == FILE:
         with st.container(**row):
-            model_box("Checkpoint", "checkpoint")
+            model_box(say("Checkpoint"), "checkpoint")
             display_options.popover(page)
         return Bar("", None, state.device, is_file=True, **vars(display_options.current()))
     state.model_before_file = state.checkpoint
@@ -98,8 +110,8 @@ def show(
     if is_served and model_list.is_to_be_loaded(state.checkpoint, state.device):
         # Another model can be chosen; the page ends with how far the loading is.
         with st.container(**row):
-            model_box("Checkpoint", "checkpoint")
-            link.selectbox("Device", key="device", label_visibility="collapsed", width=150)
+            model_box(say("Checkpoint"), "checkpoint")
+            link.selectbox(say("Device"), key="device", label_visibility="collapsed", width=150)
         if _loaded(state.checkpoint, state.device) is not None:
             st.rerun()
         end_page()
@@ -118,14 +130,14 @@ def show(
                     is_long = chosen is not None and chosen.task is None
                     viewer.text_box(default_text(chosen), is_long=is_long, most=MOST_TYPED)
                 else:
-                    text_box("Source text", "text", chosen)
+                    text_box(say("Source text"), "text", chosen)
                 _beside_text(state.text, chosen)
-            model_box("Checkpoint", "checkpoint")
+            model_box(say("Checkpoint"), "checkpoint")
         if is_served and chosen is not None:
             if with_decoding:
                 decoding.popover(chosen)
             switches.popover(chosen)
-        display_options.popover(page, lambda: link.selectbox("Device", key="device"))
+        display_options.popover(page, lambda: link.selectbox(say("Device"), key="device"))
     if chosen is not None:
         limits.hidden_choice(chosen)
     model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None
@@ -144,9 +156,9 @@ def text_box(label: str, key: str, model: LoadedModel | None, default: str | Non
     looks: Any = {"key": key, "most": MOST_TYPED, "label_visibility": "collapsed"}
     default = default_text(model) if default is None else default
     if model is not None and model.task is None:
-        link.text_area(label, default, height="content", placeholder="Type, then press Ctrl and Enter", **looks)
+        link.text_area(label, default, height="content", placeholder=say("Type, then press Ctrl and Enter"), **looks)
     else:
-        link.text_input(label, default, placeholder="Type, then press Enter", **looks)
+        link.text_input(label, default, placeholder=say("Type, then press Enter"), **looks)
 
 
 def _beside_text(text: str, model: LoadedModel | None) -> None:
@@ -154,23 +166,25 @@ def _beside_text(text: str, model: LoadedModel | None) -> None:
     # Of a text that cannot be read an error says why.
     with suppress(TransformerVizError):
         if model is not None and model.task is not None:
-            st.caption(f"{len(model.task.read(text))} of {model.task.max_length}", width="content")
+            n, most = len(model.task.read(text)), model.task.max_length
+            st.caption(say("{n} of {most}", n=n, most=most), width="content")
         elif model is not None:
-            st.caption(f"{len(model.tokenizer.encode_source(text))} of {longest_source(model)} tokens", width="content")
+            n, most = len(model.tokenizer.encode_source(text)), longest_source(model)
+            st.caption(say("{n} of {most} tokens", n=n, most=most), width="content")
     if model is not None and model.task is None:
         mask_tokens.popover(model)
         return
-    with st.popover("Examples", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
+    with st.popover(say("Examples"), icon=":material/lightbulb:", help=say("Examples, a surprise, and one that goes wrong")):
         if not isinstance(model, Checkpoint):  # said below the bar
             return
         # Callbacks, since a drawn widget's value is fixed for its run.
         put: Any = {"on_click": _put, "width": "stretch"}
         for number, example in enumerate(model.task.examples()):
-            st.button(of_run(example.text), f"example-{number}", example.note, args=(example.text,), **put)
-        st.button("Surprise me", icon=":material/casino:", on_click=_surprise, args=(model,), width="stretch")
+            st.button(of_run(example.text), f"example-{number}", say(example.note), args=(example.text,), **put)
+        st.button(say("Surprise me"), icon=":material/casino:", on_click=_surprise, args=(model,), width="stretch")
         if failures := model.metrics.get("failures"):
-            words, source = "From this checkpoint's own evaluation", str(failures[0]["source"])
-            st.button("One that it gets wrong", icon=":material/report:", help=words, args=(source,), **put)
+            words, source = say("From this checkpoint's own evaluation"), str(failures[0]["source"])
+            st.button(say("One that it gets wrong"), icon=":material/report:", help=words, args=(source,), **put)
 
 
 def default_text(model: LoadedModel | None) -> str:
@@ -247,7 +261,7 @@ def _has_answer(text: str, model: LoadedModel | None) -> bool:
 def model_box(label: str, key: str, width: int = 190) -> None:
     """A box of models, for which `link.option` has been called; its list says what each one does."""
     link.selectbox(label, key=key, width=width, label_visibility="collapsed")
-    notes = {FILE: "a run that was saved before; no model runs", **model_list.notes()}
+    notes = {FILE: say("a run that was saved before; no model runs"), **model_list.notes()}
     option_notes.show(label, [notes.get(name, "") for name in link.options_of(key)])
 
 
@@ -264,8 +278,8 @@ def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | Non
     try:
         return make()
     except InputError as error:
-        say = st.error if chosen.text else st.info
-        say(literal(str(error)), icon=":material/keyboard:")
+        draw = st.error if chosen.text else st.info
+        draw(literal(str(error)), icon=":material/keyboard:")
         if isinstance(checkpoint, Checkpoint):
             _offer_ways(checkpoint, chosen.text)
             _offer_examples(checkpoint)
@@ -285,9 +299,9 @@ def _offer_ways(checkpoint: Checkpoint, text: str) -> None:
     others = ((name, model.task) for name in names if (model := _model_of(name)) is not None and model.task is not None)
     with st.container(horizontal=True, key="ways"):
         for words, part in parts.items():
-            st.button(words, f"way-{words}", on_click=_put, args=(part,), type="primary", icon=":material/content_cut:")
+            st.button(words, f"way-{part}", on_click=_put, args=(part,), type="primary", icon=":material/content_cut:")
         for name in ways.readers(text, others):
-            words = f"Read it with {literal(name)}"
+            words = say("Read it with {name}", name=literal(name))
             st.button(
                 words, f"with-{name}", on_click=_read_with, args=(name, text), type="primary", icon=":material/swap_horiz:"
             )
@@ -303,10 +317,10 @@ def _read_with(name: str, text: str) -> None:
 def _offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
     """A row of examples, for a page that has nothing to show."""
     with st.container(horizontal=True, vertical_alignment="center", key="offer"):
-        st.caption("Or try one of these:", width="content")
+        st.caption(say("Or try one of these:"), width="content")
         for number, example in enumerate(checkpoint.task.examples()[:most]):
-            st.button(of_run(example.text), key=f"offer-{number}", help=example.note, on_click=_put, args=(example.text,))
-        st.button("Surprise me", key="offer-surprise", icon=":material/casino:", on_click=_surprise, args=(checkpoint,))
+            st.button(of_run(example.text), key=f"offer-{number}", help=say(example.note), on_click=_put, args=(example.text,))
+        st.button(say("Surprise me"), key="offer-surprise", icon=":material/casino:", on_click=_surprise, args=(checkpoint,))
 
 
 def _put(text: str) -> None:
@@ -322,7 +336,8 @@ def _surprise(checkpoint: Checkpoint) -> None:
 def _say_damaged(entries: list[Entry | readers.Entry]) -> None:
     damaged = [entry for entry in entries if entry.error is not None]
     if damaged:
-        what = "checkpoint folder(s)" if all(isinstance(entry, Entry) for entry in damaged) else "folder(s)"
-        with st.expander(f"{len(damaged)} {what} cannot be used", icon=":material/warning:"):
+        n, are_ours = len(damaged), all(isinstance(entry, Entry) for entry in damaged)
+        words = say("{n} checkpoint folder(s) cannot be used", n=n) if are_ours else say("{n} folder(s) cannot be used", n=n)
+        with st.expander(words, icon=":material/warning:"):
             for entry in damaged:
                 st.text(str(entry.error))

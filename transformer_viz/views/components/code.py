@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.language import say
 from transformer_viz.views.components import recorded_calls
 from transformer_viz.views.state import link
 
@@ -28,4 +29,4 @@ def show_command(command: str, key: str) -> None:
 
 
 def _fold(key: str) -> Any:
-    return link.expander("Show the code", key=key, icon=":material/code:")
+    return link.expander(say("Show the code"), key=key, icon=":material/code:")

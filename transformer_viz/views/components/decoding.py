@@ -4,11 +4,12 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.language import later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.views import glossary
 from transformer_viz.views.state import levels, link
 
-STRATEGIES = ("greedy", "beam", "sample", "forced")
+STRATEGIES = (later("greedy"), later("beam"), later("sample"), later("forced"))
 WIDEST, HOTTEST, LARGEST_SEED = 64, 100.0, 2**31 - 1
 NUMBERS: dict[str, tuple[Any, Any, Any]] = {
     "beam": (1, WIDEST, 5),
@@ -25,11 +26,14 @@ _help = glossary.sentence
 
 def start(model: LoadedModel) -> None:
     """The values, before their boxes are drawn; those of another strategy than the chosen one keep what they hold."""
-    link.option("decoding", STRATEGIES)
+    link.option("decoding", STRATEGIES, said=say)
     for name, limits in NUMBERS.items():
         link.number(name, *limits)
     link.number("alpha", *_ALPHA)
-    link.option("search_length", {0: f"{_longest(model)} tokens (auto)", **{n: f"{n} tokens" for n in _LENGTHS}})
+    auto, others = later("{n} tokens (auto)"), later("{n} tokens")
+    templates = {0: (auto, _longest(model)), **{n: (others, n) for n in _LENGTHS}}
+    words = {length: template.format(n=n) for length, (template, n) in templates.items()}
+    link.option("search_length", words, said=lambda length: say(templates[length][0], n=templates[length][1]))
     link.text("forced_target", most=_LONGEST_TARGET)
 
 
@@ -38,22 +42,29 @@ def popover(model: LoadedModel) -> None:
     if not model.network.kind.writes:
         return
     state, chosen = st.session_state, strategy(model)
-    words = f"Decoding: {chosen}{({'beam': f' {state.beam}', 'sample': f', seed {state.seed}'}).get(chosen, '')}"
+    how = say(chosen)
+    if chosen == "beam":
+        how = say("beam {width}", width=state.beam)
+    elif chosen == "sample":
+        how = say("sample, seed {seed}", seed=state.seed)
+    words = say("Decoding: {how}", how=how)
     if not levels.is_all() and chosen == STRATEGIES[0]:
         return
     with st.popover(words, key="decoding-popover"):
-        chosen = link.segmented_control("Decoding", key="decoding", help=_help("Decoding"))
+        chosen = link.segmented_control(say("Decoding"), key="decoding", help=_help("Decoding"))
         if chosen == "beam":
-            link.number_input("Beam size", *NUMBERS["beam"], key="beam", help=_help("Beam size"))
-            link.number_input("Length penalty α", *_ALPHA, step=0.1, key="alpha", help=_help("Length penalty α"))
-            link.selectbox("At most", key="search_length")
+            link.number_input(say("Beam size"), *NUMBERS["beam"], key="beam", help=_help("Beam size"))
+            link.number_input(say("Length penalty α"), *_ALPHA, step=0.1, key="alpha", help=_help("Length penalty α"))
+            link.selectbox(say("At most"), key="search_length")
         elif chosen == "sample":
-            link.number_input("Temperature", *NUMBERS["temperature"], step=0.1, key="temperature", help=_help("Temperature"))
-            link.number_input("Seed", *NUMBERS["seed"], key="seed", help=_help("Seed"))
+            link.number_input(
+                say("Temperature"), *NUMBERS["temperature"], step=0.1, key="temperature", help=_help("Temperature")
+            )
+            link.number_input(say("Seed"), *NUMBERS["seed"], key="seed", help=_help("Seed"))
         elif chosen == "forced":
-            words = "the right answer, or what it writes greedily"
+            words = say("the right answer, or what it writes greedily")
             looks: dict[str, Any] = {"most": _LONGEST_TARGET, "placeholder": words, "help": _help("Teacher forcing")}
-            link.text_input("The decoder reads", key="forced_target", **looks)
+            link.text_input(say("The decoder reads"), key="forced_target", **looks)
 
 
 def strategy(model: LoadedModel) -> str:

@@ -16,6 +16,7 @@ from transformer_viz.figures.figure_data import plain, typed
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
+from transformer_viz.language import english, later, say
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -26,7 +27,7 @@ from transformer_viz.views.state.focus import Focus
 
 LAYERS_A_PAGE = 6
 _OVERVIEW = "entropy_share"
-ORDERS = {LAYERS: "layer", **{name: measure.title for name, measure in MEASURES.items()}, ROLE: "role"}
+ORDERS = {LAYERS: later("layer"), **{name: measure.title for name, measure in MEASURES.items()}, ROLE: later("role")}
 """What an order is called, and an overview."""
 _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 """Pixels: what tiles have side by side on a phone, and beside the overview; the least width of one; the heights of a row."""
@@ -38,8 +39,8 @@ _drawn: weakref.WeakKeyDictionary[Trace, tuple[Any, dict[str, Any], Attribution 
 def start(trace: Trace) -> None:
     """The order of the heads, by what they are overviewed, and the page, before their boxes are drawn."""
     state, measures = st.session_state, known_measures(trace)
-    link.option("head_order", {name: ORDERS[name] for name in (LAYERS, *measures, ROLE)})
-    link.option("overview_of", {name: ORDERS[name] for name in measures}, _first(measures))
+    link.option("head_order", {name: ORDERS[name] for name in (LAYERS, *measures, ROLE)}, said=_said)
+    link.option("overview_of", {name: ORDERS[name] for name in measures}, _first(measures), said=_said)
     # The page is the one that has the focus, until another is asked for.
     head = state.head if isinstance(state.head, int) else 0
     pages = range(-(-trace.attentions[state.kind].n_layers // LAYERS_A_PAGE))
@@ -48,7 +49,12 @@ def start(trace: Trace) -> None:
     if state.get("heads_at", at) != at:
         state.heads_page = here
     state.heads_at = at
-    link.option("heads_page", {page: page_words(trace, page) for page in pages}, here)
+    link.option(
+        "heads_page",
+        {page: page_words(trace, page) for page in pages},
+        here,
+        said=lambda page: page_words(trace, page, said=say),
+    )
 
 
 def boxes(trace: Trace, norms: Attribution | None) -> None:
@@ -57,10 +63,10 @@ def boxes(trace: Trace, norms: Attribution | None) -> None:
     if not _is_covered(trace):
         first = _first(known_measures(trace))
         if not _is_of_heads(trace, norms) and (levels.is_all() or state.overview_of != first):
-            link.selectbox("Overview by", key="overview_of", width=270)
+            link.selectbox(say("Overview by"), key="overview_of", width=270)
         if levels.is_all() or state.head_order != LAYERS:
-            link.selectbox("Heads in the order of", key="head_order", width=270)
-    link.selectbox("Small maps of", key="heads_page", width=320)
+            link.selectbox(say("Heads in the order of"), key="head_order", width=270)
+    link.selectbox(say("Small maps of"), key="heads_page", width=320)
 
 
 def figures(
@@ -83,7 +89,7 @@ def figures(
     if _is_covered(trace):
         return drawn, None
     is_of_measure = norms is not None and _is_of_heads(trace, norms)
-    by = f"{norms.title} of a row" if is_of_measure else ORDERS[st.session_state.overview_of]
+    by = say("{measure} of a row", measure=say(norms.title)) if is_of_measure else _said(st.session_state.overview_of)
     values = norms_of_rows(trace, norms) if is_of_measure else values_of_heads(trace)
     overview = tile_map(now.kind, trace.attentions[now.kind].layers, values, by, None, light)
     title = kind_title(trace, now.kind, in_full=False)
@@ -92,7 +98,11 @@ def figures(
     overview.layout["meta"] |= {"tiles": tiles, "rows": 1, "columns": 1}
     # It goes to the browser with what the page says, where JSON knows no arrays.
     figure = json.loads(json.dumps({"data": overview.data, "layout": overview.layout}, default=typed))
-    return drawn, {**figure, "words": f"Every head of the {title} by {by}"}
+    return drawn, {**figure, "words": say("Every head of the {attention} by {by}", attention=title, by=by)}
+
+
+def _said(by: str) -> str:
+    return say(ORDERS[by])
 
 
 def _first(measures: tuple[str, ...]) -> str:
@@ -137,14 +147,17 @@ def heads_of_page(trace: Trace, page: int) -> list[tuple[int, int]]:
     return _kept(("order", kind, by), lambda: ordered(trace, kind, by))[page * size : (page + 1) * size]
 
 
-def page_words(trace: Trace, page: int) -> str:
-    """`layers 7 to 12`, or `heads 55 to 108 by entropy`."""
+def page_words(trace: Trace, page: int, said: Callable[..., str] = english) -> str:
+    """`layers 7 to 12`, or `heads 55 to 108 by entropy`, as a link has it, or `said` in another language."""
     found, by = heads_of_page(trace, page), _order(trace)
     if by == LAYERS:
         first, last = found[0][0] + 1, found[-1][0] + 1
-        return f"layer {first}" if first == last else f"layers {first} to {last}"
+        if first == last:
+            return said(later("layer {layer}"), layer=first)
+        return said(later("layers {first} to {last}"), first=first, last=last)
     first = page * LAYERS_A_PAGE * trace.attentions[st.session_state.kind].n_heads + 1
-    return f"heads {first} to {first + len(found) - 1} by {ORDERS[by]}"
+    last, order = first + len(found) - 1, said(ORDERS[by])
+    return said(later("heads {first} to {last} by {order}"), first=first, last=last, order=order)
 
 
 def _is_covered(trace: Trace) -> bool:

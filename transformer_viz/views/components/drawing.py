@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from transformer_viz.language import later, say
 from transformer_viz.model.architecture import Architecture, Block, Folded, Stack, Sublayer, unfolded
 from transformer_viz.terms import Kind
 from transformer_viz.views.components import markup
 
 Place = tuple[Kind, int]
 """A kind of attention, and a layer from 0."""
-_BEGINS = {"encoder": "source tokens", "decoder": "tokens written so far"}
+_BEGINS = {"encoder": later("source tokens"), "decoder": later("tokens written so far")}
 _BOX, _HIGH, _LIT, _STRIP, _SUM, _GAP, _SIDE, _BETWEEN, _TEXT = 134, 24, 38, 17, 7, 10, 14, 28, 16
 """Pixels: the boxes and their heights, the circle of an addition, the air below a box and beside it, between two
 stacks, and how high words are."""
@@ -57,7 +58,7 @@ def show(
     for stack in architecture.stacks:
         left = 1 + len(columns) * (_BOX + 2 * _SIDE + _BETWEEN)
         column = _Column(stack.side if len(architecture.stacks) > 1 else "only", left, 1 if columns else -1, parts)
-        column.draw(stack, marks, "tokens" if column.side == "only" else _BEGINS[stack.side])
+        column.draw(stack, marks, say("tokens") if column.side == "only" else say(_BEGINS[stack.side]))
         columns.append(column)
     if len(columns) > 1 and columns[1].crossed:
         encoder, decoder = columns
@@ -108,13 +109,13 @@ class _Column:
             if isinstance(part, Folded):
                 self._fold(part, stack, marks)
             else:
-                self._layer(f"layer {stack.numbers[part] + 1}", stack.layers[part], marks)
+                self._layer(say("layer {numbers}", numbers=stack.numbers[part] + 1), stack.layers[part], marks)
         for block in stack.end:
             self._step(block, marks)
         writes = any(block.role == "output" for block in stack.end)
         self._up(_GAP + 2, has_tip=writes)
         if writes:
-            words = "probabilities of the next token" if stack.side == "decoder" else "probabilities at each place"
+            words = say("probabilities of the next token") if stack.side == "decoder" else say("probabilities at each place")
             self.parts["words"].append((words, self.middle, self.top, "middle"))
             self.top += _TEXT
 
@@ -146,10 +147,19 @@ class _Column:
 
     def _fold(self, part: Folded, stack: Stack, marks: Marks) -> None:
         within = [layer for number, layer in zip(stack.numbers, stack.layers, strict=True) if part.first <= number <= part.last]
-        which = f"Layer {part.first + 1}" if len(within) == 1 else f"Layers {part.first + 1} to {part.last + 1}"
-        sentence = f"{which} of the {stack.side}: the boxes of the focus go there."
+        side, first, last = say(stack.side), part.first + 1, part.last + 1
+        sentence = (
+            say("Layer {first} of the {side}: the boxes of the focus go there.", side=side, first=first)
+            if len(within) == 1
+            else say(
+                "Layers {first} to {last} of the {side}: the boxes of the focus go there.", side=side, first=first, last=last
+            )
+        )
         block = Block(
-            role="fold", title=f"… {len(within)} more", sentence=sentence, place=f"{stack.side}.{part.first}-{part.last}"
+            role="fold",
+            title=say("… {count} more", count=len(within)),
+            sentence=sentence,
+            place=f"{stack.side}.{part.first}-{part.last}",
         )
         is_crossed = any(sublayer.block.kind == "cross" for layer in within for sublayer in layer)
         self._up(_GAP)

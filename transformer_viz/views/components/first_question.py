@@ -9,7 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.analysis.sentences import Sentence, say_sentence
+from transformer_viz.language import say
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.questions import Question, Spot, question
 from transformer_viz.loaded_model import LoadedModel
@@ -50,13 +51,15 @@ def asked(trace: Trace, model: LoadedModel, chosen: DisplayOptions) -> Offer | N
     if not is_as_it_was or not chosen.unfolds or not chosen.with_answer or model.task is None or not trace.writes:
         _end()
         return None
-    made = state[_ASKS] = question(trace, Ask(kind="writes"), Spot(at.kind, at.layer, at.head, at.step), "en")
+    made = state[_ASKS] = question(
+        trace, Ask(kind="writes"), Spot(at.kind, at.layer, at.head, at.step), lesson_place.language()
+    )
     if not isinstance(made, Question):
         _end()
         return None
-    about = f"this model {model.task.about}. Which token will it write first?"
+    about = say("this model {does}. Which token will it write first?", does=say(model.task.about))
     ways = {f"{_ANSWER}{number}": option for number, option in enumerate(made.options)}
-    return Offer((("strong", "Before you look: "), ("plain", about)), {**ways, _LATER: "Not now"})
+    return Offer((("strong", say("Before you look: ")), ("plain", about)), {**ways, _LATER: say("Not now")})
 
 
 def is_open() -> bool:
@@ -75,9 +78,7 @@ def choose(way: Any) -> None:
     ways = [f"{_ANSWER}{number}" for number in range(len(asks.options))]
     if way in ways:
         number = ways.index(way)
-        said: Sentence = (("plain", "you said "), ("code", asks.options[number]), ("plain", ". "))
-        judged = (("strong", "Right. "),) if asks.is_right([number]) else (("strong", "Not so: "), *said)
-        state[_TOLD] = (state.run, judged)
+        state[_TOLD] = (state.run, asks.is_right([number]), asks.options[number])
         lesson_place.mark(_LESSON, 0)
     if way in (*ways, _LATER):
         _end()
@@ -85,8 +86,11 @@ def choose(way: Any) -> None:
 
 def told(run: str) -> Offer | None:
     """What became of the answer, before the sentence of the step that it was about; and the way on."""
-    of, judged = st.session_state.get(_TOLD, (None, ()))
-    return Offer(judged, {_ON: "go on with lesson 1"}) if of == run else None
+    of, is_right, option = st.session_state.get(_TOLD, (None, False, ""))
+    if of != run:
+        return None
+    wrong = ("strong", say("Not so: ")), *say_sentence("you said {option}. ", option=("code", option))
+    return Offer((("strong", say("Right. ")),) if is_right else wrong, {_ON: say("go on with lesson 1")})
 
 
 def put_away() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.guesses import Guess, is_right, outcome_words, question_words, tally_words
-from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.analysis.sentences import say_sentence
 from transformer_viz.export.strips import output_strip, source_strip
+from transformer_viz.language import later, say
 from transformer_viz.terms import Kind
 from transformer_viz.trace.hidden_answer import HIDDEN
 from transformer_viz.trace.trace import Trace
@@ -18,11 +19,11 @@ from transformer_viz.vocabulary import unit
 
 _LONGEST = 64
 """Characters of a token that somebody types."""
-_BEGINS: Sentence = (("plain", "Guess what the model does at each step, then see."),)
+_BEGINS = later("Guess what the model does at each step, then see.")
 _HINTS: dict[Kind, str] = {
-    "cross": "Or click the source token, or the cell of the outlined row, where it looks. → reveals, ← covers again.",
-    "decoder": "Or click the cell of the outlined row where it looks. → reveals, ← covers again.",
-    "encoder": "→ reveals, ← covers again.",
+    "cross": later("Or click the source token, or the cell of the outlined row, where it looks. → reveals, ← covers again."),
+    "decoder": later("Or click the cell of the outlined row where it looks. → reveals, ← covers again."),
+    "encoder": later("→ reveals, ← covers again."),
 }
 
 
@@ -50,12 +51,13 @@ def boxes(trace: Trace) -> None:
     row = st.form("guess", clear_on_submit=True, border=False)
     with row.container(horizontal=True, vertical_alignment="center"):
         if trace.output_tokens:
-            asks = f"Which {unit(written) if step > 1 else 'token'} comes next?"
+            noun = unit(written) if step > 1 else "token"
+            asks = say("Which {unit} comes next?", unit=say(noun))
             st.markdown(asks, width=190)
             looks: Any = {"label_visibility": "collapsed", "autocomplete": "off", "disabled": is_over, "width": 120}
             st.text_input(asks, max_chars=_LONGEST, key="guessed", **looks)
-            st.form_submit_button("Guess", on_click=_guess_token, args=(focus.current(),), disabled=is_over)
-        st.form_submit_button("Reveal", on_click=_reveal, args=(step,), disabled=is_over, type="primary")
+            st.form_submit_button(say("Guess"), on_click=_guess_token, args=(focus.current(),), disabled=is_over)
+        st.form_submit_button(say("Reveal"), on_click=_reveal, args=(step,), disabled=is_over, type="primary")
         told = (guess for t, guess in state.guesses.items() if t < step)
         st.markdown(tally_words(trace, told), width="content")
 
@@ -68,15 +70,15 @@ def parts(trace: Trace, at: focus.Focus) -> dict[str, Any]:
     is_over, asks_key = step == n, at.kind == "cross" and step < n
     source = source_strip(trace)
     for cell in source:
-        cell["title"] += " – guess that it looks here" if asks_key else ""
+        cell["title"] = say("{token} – guess that it looks here", token=cell["title"]) if asks_key else cell["title"]
     if last is not None and last.key is not None and last.kind == "cross":
         source[last.key]["class"] += " guessed"
-        source[last.key]["title"] += " (your guess)"
+        source[last.key]["title"] = say("{token} (your guess)", token=source[last.key]["title"])
     revealed = output_strip(trace, with_answer=False)[:step]
     for t, cell in enumerate(revealed):
         if t in guesses:
             cell["class"] += " hit" if is_right(trace, guesses[t]) else " miss"
-    covered, looked = {"text": HIDDEN, "title": "not revealed yet", "class": "covered"}, None
+    covered, looked = {"text": HIDDEN, "title": say("not revealed yet"), "class": "covered"}, None
     # The source position with the most weight at the step that was revealed last.
     of = at if last is None else last
     if of.kind == "cross" and step > 0 and (row := trace.attentions["cross"].row(of.layer, of.head, step - 1)).any():
@@ -85,13 +87,15 @@ def parts(trace: Trace, at: focus.Focus) -> dict[str, Any]:
         "isGuessed": True,
         "least": trace.n_given,
         "steps": n + 1,
-        "hint": [("plain", "" if is_over else _HINTS[at.kind])],
+        "hint": [("plain", "" if is_over else say(_HINTS[at.kind]))],
         "hasLines": False,
         "source": source,
         "output": [*revealed, *[covered] * (n - step)],
         "answer": {
             "class": "" if last is None else "right" if is_right(trace, last) else "wrong",
-            "words": outcome_words(trace, at.kind, at.layer, at.head, step - 1, last) if step > trace.n_given else _BEGINS,
+            "words": outcome_words(trace, at.kind, at.layer, at.head, step - 1, last)
+            if step > trace.n_given
+            else say_sentence(_BEGINS),
         },
         "said": question_words(trace, at.kind, at.layer, at.head, step),
         "looked": looked,

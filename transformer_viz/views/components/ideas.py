@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.language import later, say
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.state import own_text
 
@@ -36,15 +37,15 @@ class Idea:
 
     def to_browser(self) -> dict[str, Any]:
         """As `ideas.js` draws it."""
-        return {"title": self.title, "read": self.read, "written": self.written, "links": self.links}
+        return {"title": say(self.title), "read": self.read, "written": self.written, "links": self.links}
 
 
 IDEAS = (
-    Idea("reverse", "hello", "backwards", tuple("hello"), tuple("olleh"), (4, 3, 2, 1, 0)),
+    Idea("reverse", "hello", later("backwards"), tuple("hello"), tuple("olleh"), (4, 3, 2, 1, 0)),
     Idea(
         "german",
         "ich weiß, dass die alte Frau gestern das Buch gelesen hat",
-        "German → English",
+        later("German → English"),
         ("ich", "weiß", ",", "dass", "die", "alte", "Frau", "gestern", "das", "Buch", "gelesen", "hat"),
         ("I", "know", "that", "the", "old", "woman", "read", "the", "book", "yesterday"),
         (0, 1, 3, 4, 5, 6, 10, 8, 9, 7),
@@ -52,7 +53,7 @@ IDEAS = (
     Idea(
         "numbers",
         "siebenhundertdreiundzwanzig",
-        "number words → figures",
+        later("number words → figures"),
         ("sieben", "hundert", "drei", "und", "zwanzig"),
         ("7", "2", "3"),
         (0, 4, 2),

@@ -20,6 +20,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import say
 from transformer_viz.learn.covers import Cover, cover_of
 from transformer_viz.learn.example_run import Example, example_of, measured
 from transformer_viz.learn.lesson import Piece
@@ -29,7 +30,7 @@ from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, co
 from transformer_viz.learn.words import Words, words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import LONGEST_NUMBER, number_words, typed_number
-from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES
+from transformer_viz.terms import MISTAKE_TITLES, kind_words
 from transformer_viz.trace.hidden_answer import COVERED, hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.untrusted_files import read_bytes
@@ -159,19 +160,19 @@ class _Card:
 
     def draw_beginning(self) -> bool:
         """Draws what does not hang on the run. Gives whether the page may be drawn."""
-        step, say, lesson = self.step, self.say, self.place.lesson
+        step, worded, lesson = self.step, self.say, self.place.lesson
         folded = self.shown.fold == "f"
         st.html(f"<style>{_CSS}{_rules(self.shown.fold, step.point, self.here)}</style>")
         with st.container(key="lesson-card"):
             with st.container(horizontal=True, vertical_alignment="center", key="lesson-head"):
-                counted = say("card.step", n=self.place.number + 1, m=len(lesson.steps))
+                counted = worded("card.step", n=self.place.number + 1, m=len(lesson.steps))
                 st.html(f'<p class="lesson-step">{escape(lesson.title)} · {escape(counted)}</p>')
                 name, icon, fold = ("unfold", "expand_less", "o") if folded else ("fold", "expand_more", "f")
                 looks: Any = {"icon": f":material/{icon}:", "type": "tertiary"}
                 folding = replace(self.shown, fold=fold)
-                st.button(say(f"card.{name}"), "lesson-fold", on_click=lesson_place.set_shown, args=(folding,), **looks)
+                st.button(worded(f"card.{name}"), "lesson-fold", on_click=lesson_place.set_shown, args=(folding,), **looks)
                 st.button(
-                    say("card.close"), "lesson-close", on_click=lesson_place.close, icon=":material/close:", type="tertiary"
+                    worded("card.close"), "lesson-close", on_click=lesson_place.close, icon=":material/close:", type="tertiary"
                 )
             st.html(f"<h2>{escape(step.title)}</h2>")
             self._line = st.container(key="lesson-line")
@@ -201,10 +202,10 @@ class _Card:
             if step.ask.kind == "mistake":
                 _draw_masks(example)
             else:
-                st.info(say("card.other-page"), icon=":material/visibility_off:")
+                st.info(worded("card.other-page"), icon=":material/visibility_off:")
             return False
         if self.is_waiting and not self.is_at_home and self.here != "learn":
-            st.info(say("card.other-page"), icon=":material/visibility_off:")
+            st.info(worded("card.other-page"), icon=":material/visibility_off:")
             return False
         return True
 
@@ -284,7 +285,7 @@ class _Card:
 
     def _picture(self, asked: Question, flags: list[int], *, is_open: bool) -> Mapping[str, Any]:
         """What the picture is told of the question."""
-        spot, say = asked.spot, self.say
+        spot, worded = asked.spot, self.say
         is_of_source = not asked.is_of_row or (spot.kind != "decoder" and not asked.is_several)
         columns = [(place, number) for place, number in enumerate(asked.columns) if number in flags]
         return {
@@ -298,7 +299,7 @@ class _Card:
             "columns": list(asked.columns),
             "flags": [place for place, _ in columns],
             "isOpen": is_open,
-            "words": {"asks": asked.text.replace("`", ""), "covered": COVERED, "look": say("card.look")},
+            "words": {"asks": asked.text.replace("`", ""), "covered": say(COVERED), "look": worded("card.look")},
         }
 
     def _because(self, asked: Question, trace: Trace) -> str:
@@ -312,7 +313,7 @@ class _Card:
     def draw_end(self, *, is_whole: bool) -> None:
         """After the page: what has been done, hints and the ways on, which hang on the answer. What a page that ended early
         has not drawn was not done."""
-        state, step, say, place = st.session_state, self.step, self.say, self.place
+        state, step, worded, place = st.session_state, self.step, self.say, self.place
         # The page as it stands, with every value, as `Action.is_done` compares it.
         page, said = place.start.page if self.here == "learn" else self.here, link.all_words()
         if "mistake" in said:
@@ -330,9 +331,9 @@ class _Card:
         lesson_place.draw_shown()
         with self._question:
             if self.shown.is_done:
-                st.html(f'<p class="lesson-say" role="status"><b>✓ {escape(say("card.done"))}</b></p>')
+                st.html(f'<p class="lesson-say" role="status"><b>✓ {escape(worded("card.done"))}</b></p>')
             if not self.is_at_home:
-                st.button(say("card.to-page"), "lesson-home", on_click=state.update, kwargs={TO: place.start.page})
+                st.button(worded("card.to-page"), "lesson-home", on_click=state.update, kwargs={TO: place.start.page})
         n_hints = min(self.shown.n_hints, len(step.hints))
         with self._hints:
             for hint in step.hints[:n_hints]:
@@ -340,29 +341,29 @@ class _Card:
         with self._ways:
             if place.number:
                 back = replace(place, number=place.number - 1)
-                st.button(say("card.back"), "lesson-back", on_click=lesson_place.open_step, args=(back,))
+                st.button(worded("card.back"), "lesson-back", on_click=lesson_place.open_step, args=(back,))
             if n_hints < len(step.hints):
                 more = replace(self.shown, n_hints=n_hints + 1)
-                st.button(say("card.hint"), "lesson-hint", on_click=lesson_place.set_shown, args=(more,))
+                st.button(worded("card.hint"), "lesson-hint", on_click=lesson_place.set_shown, args=(more,))
             if self.is_waiting:
                 skipped = (lesson_place.SKIPPED, self._row)
-                st.button(say("card.skip"), "lesson-skip", on_click=lesson_place.set_answer, args=skipped)
+                st.button(worded("card.skip"), "lesson-skip", on_click=lesson_place.set_answer, args=skipped)
             elif place.number + 1 < len(place.lesson.steps):
-                st.button(say("card.next"), "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
+                st.button(worded("card.next"), "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
             else:
                 self._draw_ways_out()
 
     def _draw_ways_out(self) -> None:
         """The end of a lesson: her last picture stays; what she can do now, the next lesson, and the way to the list."""
-        say, place = self.say, self.place
+        worded, place = self.say, self.place
         if can := place.lesson.can:
-            href, copied = f"?{lesson_place.KEY}={quote(place.word)}", escape(say("card.copied"))
-            copy = f'<a class="copy-link" data-copied="{copied}" href="{href}">{escape(say("card.copy-link"))}</a>'
-            self._end.html(f'<div class="lesson-end"><p>{escape(say("card.can", can=can))}</p><p>{copy}</p></div>')
+            href, copied = f"?{lesson_place.KEY}={quote(place.word)}", escape(worded("card.copied"))
+            copy = f'<a class="copy-link" data-copied="{copied}" href="{href}">{escape(worded("card.copy-link"))}</a>'
+            self._end.html(f'<div class="lesson-end"><p>{escape(worded("card.can", can=can))}</p><p>{copy}</p></div>')
         if (following := lesson_place.following(place)) is not None:
-            words = say("card.follows", title=literal(following.lesson.title))
+            words = worded("card.follows", title=literal(following.lesson.title))
             st.button(words, "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place, following))
-        st.button(say("card.end"), "lesson-end", on_click=lesson_place.go_on, args=(place,))
+        st.button(worded("card.end"), "lesson-end", on_click=lesson_place.go_on, args=(place,))
 
     def _say(self, sentence: str) -> None:
         st.html(f'<p class="lesson-say">{_with_code(sentence)}</p>')
@@ -407,20 +408,20 @@ def _draw_masks(example: Example) -> None:
     at = focus.Focus("lesson", spot.kind, spot.layer, spot.head, spot.row)
     trace = replace(hide_answer(example.trace, example.trace.n_steps), mistake="", edits=())
     for kind, call in pictures.mosaic_calls(trace, DisplayOptions(is_large=False, with_answer=False), at).items():
-        chart.show(call(), f"{MASKS_KEY}-{kind}", f"{KIND_TITLES[kind]}: which cells are masked.")
+        chart.show(call(), f"{MASKS_KEY}-{kind}", say("{attention}: which cells are masked.", attention=kind_words(kind)))
 
 
 # ---- the question
 
 
-def _draw_form(asked: Question, unanswered: Answer, row: int | None, say: Words) -> None:
+def _draw_form(asked: Question, unanswered: Answer, row: int | None, worded: Words) -> None:
     """Options or a box for a number, and the button.
 
     Args:
         asked: the question.
         unanswered: what the answer is of, without its words.
         row: where Explore goes once it is answered; None stays where it is.
-        say: the words of the lesson's language.
+        worded: the words of the lesson's language.
     """
     key = f"lesson-answer-{st.session_state[lesson_place.KEY]}-{unanswered}"
     looks: Any = {"label_visibility": "collapsed"}
@@ -429,7 +430,7 @@ def _draw_form(asked: Question, unanswered: Answer, row: int | None, say: Words)
             # Not a browser's box for numbers, which drops the comma of 0,24 without a word.
             typed = st.text_input(literal(asked.text), max_chars=LONGEST_NUMBER, key=key, **looks)
             if typed.strip() and typed_number(typed) is None:
-                st.html(f'<p class="lesson-say" role="alert">{escape(say("card.no-number"))}</p>')
+                st.html(f'<p class="lesson-say" role="alert">{escape(worded("card.no-number"))}</p>')
         elif asked.is_several:
             with st.container(horizontal=len(asked.options) > _MOST_BELOW):
                 for number, option in enumerate(asked.options):
@@ -439,7 +440,7 @@ def _draw_form(asked: Question, unanswered: Answer, row: int | None, say: Words)
             looks |= {"horizontal": len(options) > _MOST_BELOW}
             st.radio(literal(asked.text), options, None, labels.__getitem__, key=key, **looks)
         arguments = (key, unanswered, row, len(asked.options) if asked.is_several else None)
-        st.form_submit_button(say("card.answer"), type="primary", on_click=_answer, args=arguments)
+        st.form_submit_button(worded("card.answer"), type="primary", on_click=_answer, args=arguments)
 
 
 def _answer(key: str, unanswered: Answer, row: int | None, n_options: int | None) -> None:
@@ -454,13 +455,13 @@ def _answer(key: str, unanswered: Answer, row: int | None, n_options: int | None
         lesson_place.set_answer(str(replace(unanswered, words=words)), row)
 
 
-def _draw_judged(asked: Question, given: list[int] | float | None, because: str, say: Words) -> None:
+def _draw_judged(asked: Question, given: list[int] | float | None, because: str, worded: Words) -> None:
     """Whether it was right, what was said, what the model does, and why; of no answer where the question was skipped."""
     is_right = given is not None and asked.is_right(given)
-    sentences = [] if given is None else [say("card.said", said=_said(asked, given, say))]
-    sentences.append(say("card.it", it=asked.it))
-    judged = say("card.skipped" if given is None else "card.right" if is_right else "card.wrong")
-    blank = say("common.blank")  # Chinese has none between sentences
+    sentences = [] if given is None else [worded("card.said", said=_said(asked, given, worded))]
+    sentences.append(worded("card.it", it=asked.it))
+    judged = worded("card.skipped" if given is None else "card.right" if is_right else "card.wrong")
+    blank = worded("common.blank")  # Chinese has none between sentences
     words = _with_code(blank.join(sentences)).replace(" %", "&nbsp;%")
     st.html(
         f'<div role="status"><p class="lesson-say"><b>{escape(judged)}</b>{blank}{words}</p>'
@@ -497,8 +498,8 @@ def _with_code(sentence: str) -> str:
     return "".join(f"<code>{escape(part)}</code>" if place % 2 else escape(part) for place, part in enumerate(parts))
 
 
-def _said(asked: Question, answer: list[int] | float, say: Words) -> str:
+def _said(asked: Question, answer: list[int] | float, worded: Words) -> str:
     if isinstance(answer, int | float):
         return number_words(answer, 3 if abs(answer) < 0.1 else 2)
     # Some options are sentences.
-    return say.list([f"`{asked.answers[number].rstrip('.。')}`" for number in answer])
+    return worded.list([f"`{asked.answers[number].rstrip('.。')}`" for number in answer])

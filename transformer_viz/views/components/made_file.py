@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.language import say
+from transformer_viz.language import current, say
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.views.cache.store import store
 from transformer_viz.views.components.markdown import literal
@@ -23,7 +23,7 @@ def download(name: str, mime: str, key: str, of: Hashable, make: Callable[[], by
     """
     try:
         with st.spinner(say("Making the file …")):
-            data = store.get_or_make(of, make)
+            data = store.get_or_make((of, current()), make)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from transformer_viz.analysis.word_starts import groups, word_starts
+from transformer_viz.language import say
 from transformer_viz.terms import place_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import screen
@@ -31,14 +32,22 @@ def popover(model: "LoadedModel") -> None:
         return
     text = st.session_state.text
     with st.popover(
-        "Mask a word", icon=":material/ink_eraser:", help=f"Ask what may stand there; or type {of_run(mask_token)}"
+        say("Mask a word"),
+        icon=":material/ink_eraser:",
+        help=say("Ask what may stand there; or type {mask_token}", mask_token=of_run(mask_token)),
     ):
         with st.container(horizontal=True):
             for begin, end in words(text, mask_token)[:_MOST_WORDS]:
                 changed = text[:begin] + mask_token + text[end:]
                 st.button(of_run(text[begin:end]), key=f"mask-{begin}", on_click=_put, args=(changed,))
         added = f"{text.rstrip()} {mask_token}".lstrip()
-        st.button(f"{of_run(mask_token)} at the end", key="mask-end", on_click=_put, args=(added,), type="tertiary")
+        st.button(
+            say("{mask_token} at the end", mask_token=of_run(mask_token)),
+            key="mask-end",
+            on_click=_put,
+            args=(added,),
+            type="tertiary",
+        )
 
 
 def show(trace: Trace, model: "LoadedModel") -> None:
@@ -49,18 +58,20 @@ def show(trace: Trace, model: "LoadedModel") -> None:
     with st.container(key="fills", gap="xsmall"):
         for number, fill in enumerate(trace.fills[:_MOST_FILLS]):
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.caption(f"At {place_words(fill.place)} may stand", width="content")
+                st.caption(say("At {place} may stand", place=place_words(fill.place)), width="content")
                 both = zip(fill.candidates, fill.candidate_ids, strict=True)
                 # A special token spells nothing.
                 best = [each for each in both if model.tokenizer.text([each[1]])][: _MOST_CANDIDATES[screen.is_narrow()]]
                 for rank, ((token, p), other) in enumerate(best):
                     changed = filled(model.tokenizer, trace.source, ids, mask_token, number, other)
                     words, key = f"{of_run(token)} {p:.2g}", f"fill-{number}-{rank}"
-                    st.button(words, key=key, help=f"Put it in (id {other})", on_click=_put, args=(changed,))
+                    st.button(words, key=key, help=say("Put it in (id {other})", other=other), on_click=_put, args=(changed,))
         # A way back, as long as nothing else was typed.
         steps = st.session_state.get("before_masks", ())
         if steps and steps[-1][0] == st.session_state.text:
-            st.button("Back", key="fills-back", help="The text as it was before", icon=":material/undo:", on_click=_go_back)
+            st.button(
+                say("Back"), key="fills-back", help=say("The text as it was before"), icon=":material/undo:", on_click=_go_back
+            )
 
 
 def filled(tokenizer: "Tokenizer", text: str, ids: Sequence[int], mask_token: str, number: int, token: int) -> str:

@@ -12,8 +12,10 @@ from urllib.parse import quote
 import streamlit as st
 
 from transformer_viz import app_folders, locks
+from transformer_viz.language import languages, say
 from transformer_viz.views import pages, path
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import visit_language
 
 _EVERY_SECONDS = 5.0
 MARK = (
@@ -42,6 +44,7 @@ def show(views: list[ModuleType]) -> ModuleType:
     """
     linked = list(map(_page, views))
     chosen = st.navigation(linked, position="hidden")
+    here = next(view for view, page in zip(views, linked, strict=True) if page.title == chosen.title)
     st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")
     st.html(f'<h1 class="unseen">{escape(chosen.title)}</h1>')
     with st.container(horizontal=True, vertical_alignment="center", key="pages"):
@@ -52,10 +55,21 @@ def show(views: list[ModuleType]) -> ModuleType:
         for page in linked:
             with st.container(width="content", key="page-here" if page.title == chosen.title else f"page-{page.url_path}"):
                 st.page_link(page, width="content")
-        if chosen.title != "Train" and _training_at_work() is not None:
+        _switch_of_languages()
+        if here.TITLE != "Train" and _training_at_work() is not None:
             with st.container(width="content", key="page-training"):
-                _link_to_training(next(page for page in linked if page.title == "Train"))
-    return next(view for view in views if chosen.title == view.TITLE)
+                _link_to_training(next(page for page in linked if page.url_path == "train"))
+    return here
+
+
+def _switch_of_languages() -> None:
+    """A link for each other language, which `screen.js` leads to this same place. It is in that language, not in the page's."""
+    others = (
+        f'<a class="language" href="?{visit_language.KEY}={code}" hreflang="{code}" lang="{code}" target="_self">{name}</a>'
+        for code, name in visit_language.NAMES.items()
+        if code in languages() and code != visit_language.current()
+    )
+    st.html("".join(others), width="content")
 
 
 def _training_at_work() -> str | None:
@@ -65,10 +79,11 @@ def _training_at_work() -> str | None:
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
+@visit_language.spoken
 def _link_to_training(page: Any) -> None:
     """Goes when the training ends."""
     if (name := _training_at_work()) is not None:
-        words = f"{literal(name)} is learning"
+        words = say("{name} is learning", name=literal(name))
         st.page_link(page, label=words, icon=":material/hourglass_top:", width="content")
 
 
@@ -81,4 +96,4 @@ def links(titles: Sequence[str]) -> None:
 
 
 def _page(view: ModuleType) -> Any:
-    return st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=path(view), default=view.ORDER == 0)
+    return st.Page(view.show, title=say(view.TITLE), icon=view.ICON, url_path=path(view), default=view.ORDER == 0)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from transformer_viz.errors import TraceError
+from transformer_viz.language import say
 from transformer_viz.trace import limits
 from transformer_viz.trace.store import load_trace
 from transformer_viz.trace.trace import Trace
@@ -50,20 +51,27 @@ class Opened:
 def box(key: str) -> None:
     """A box to drop trace files into; `key` is the place. What became of the last ones is for `say`, elsewhere on the page."""
     most = largest_file()
-    uploader.box("Drop trace files (.npz) here", key, SORT, add, most_bytes=most, most=MOST_TRACES)
+    uploader.box(say("Drop trace files (.npz) here"), key, SORT, add, most_bytes=most, most=MOST_TRACES)
     # The box says itself how large a file was that it refuses, and what is allowed, and knows no way out.
     st.caption(
-        f"At most {most // MB} MB a file, and {MOST_TRACES} files at once. Too large? Record less of the run: half precision "
-        "(`--precision float16`), one kind (`--kinds cross`), or some layers (`--layers 1`)."
+        say(
+            "At most {most} MB a file, and {most_traces} files at once. Too large? Record less of the run: "
+            "half precision (`--precision float16`), one kind (`--kinds cross`), or some layers (`--layers "
+            "1`).",
+            most=most // MB,
+            most_traces=MOST_TRACES,
+        )
     )
 
 
-def say() -> None:
+def tell() -> None:
     """What became of the files that were dropped last: errors, and what was closed to make room."""
     if uploader.tell(SORT):
         st.caption(
-            "The tab Export, the command trace and tv.save_trace write trace files. Trace.from_arrays makes one from other "
-            "arrays."
+            say(
+                "The tab Export, the command trace and tv.save_trace write trace files. Trace.from_arrays makes "
+                "one from other arrays."
+            )
         )
 
 
@@ -104,10 +112,15 @@ def add(file_name: str, data: bytes) -> str:
             while held and (len(held) >= MOST_TRACES or sum(one.trace.nbytes for one in held.values()) + n_bytes > MOST_HELD):
                 oldest = next(iter(held))
                 _let_go(oldest)
-                words = f"{oldest} was closed to make room: at most {MOST_TRACES} traces and {MOST_HELD // MB} MB are kept."
+                words = say(
+                    "{oldest} was closed to make room: at most {most_traces} traces and {most_held} MB are kept.",
+                    oldest=oldest,
+                    most_traces=MOST_TRACES,
+                    most_held=MOST_HELD // MB,
+                )
                 uploader.note(SORT, words, is_error=False)
             if sum(other.nbytes for other in _HELD) + n_bytes > MOST_OF_ALL:
-                words = "This server holds as many opened traces as it can. Try again later, or run the app yourself."
+                words = say("This server holds as many opened traces as it can. Try again later, or run the app yourself.")
                 raise TraceError(words)
             _HELD.add(trace)
         # `hello`, and `hello (2)` where there is one already.

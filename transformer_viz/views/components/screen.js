@@ -16,11 +16,13 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   if (data.narrow !== isNarrow && !data.leaving) setStateValue("narrow", isNarrow);
   const folder = location.pathname.slice(0, location.pathname.lastIndexOf("/") + 1);
   if (data.cookie) document.cookie = `${data.cookie}; path=${folder}; max-age=${YEAR_S}; samesite=lax`;
+  document.documentElement.lang = data.language;
   measure();
   addEventListener("resize", measure);
   document.onclick = (event) => {
     openLesson(event, setTriggerValue);
     copyLink(event);
+    changeLanguage(event, folder);
   };
   bringIntoSight(data.point);
 }
@@ -66,6 +68,17 @@ function copyLink(event) {
   if (!link || !navigator.clipboard) return;
   event.preventDefault();
   navigator.clipboard.writeText(location.href).then(() => { link.textContent = link.dataset.copied; }, () => {});
+}
+
+// The same place in another language, which this browser remembers.
+function changeLanguage(event, folder) {
+  const link = event.composedPath().find((one) => one.matches?.("a.language"));
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  const address = new URL(location.href), name = "transformer_viz_language";
+  address.searchParams.set("lang", link.hreflang);
+  document.cookie = `${name}=${link.hreflang}; path=${folder}; max-age=${YEAR_S}; samesite=lax`;
+  location.assign(address);
 }
 
 function measure() {

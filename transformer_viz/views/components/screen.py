@@ -1,4 +1,5 @@
-"""The browser's messages to every page: whether its window is narrow, the cookie of lessons, and clicks on a lesson's term."""
+"""The browser's messages to every page: whether its window is narrow, the cookie of lessons, the language, and clicks on a
+lesson's term."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.learn.points import POINTS
-from transformer_viz.views.state import lesson_place
+from transformer_viz.views.state import lesson_place, visit_language
 
 _KEY = "screen"
 
@@ -27,6 +28,7 @@ def watch() -> None:
     point = None if place is None else POINTS.get(place.step.point)
     pointed = None if place is None or point is None else {"step": place.word, "selector": point.selector}
     about = {"narrow": is_narrow(), "cookie": lesson_place.cookie(), "point": pointed}
+    about["language"] = visit_language.current()
     about["leaving"] = lesson_place.TO in st.session_state
     hears: dict[str, Any] = {"on_narrow_change": lambda: None, "on_lesson_change": _open_lesson}
     _component()(key=_KEY, data=about, default={"narrow": False}, height=1, **hears)

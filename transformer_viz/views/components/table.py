@@ -6,7 +6,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from transformer_viz.language import known, later
 from transformer_viz.views import glossary
+
+_COLUMNS = (later("rank"), later("text"), later("tokens"), later("answer"), later("map"), later("score"), later("log p"))
+"""Titles of columns that are no terms of the glossary; they are said where they are drawn."""
 
 
 def show(columns: Mapping[str, Sequence[Any]], label: str, *, percents: Sequence[str] = (), places: int = 2) -> None:
@@ -66,9 +70,9 @@ def _looks(frame: pd.DataFrame, percents: Sequence[str], places: int) -> dict[st
     for title in frame.columns:
         help_ = glossary.sentence(title) if title.lower() in glossary.TERMS else None
         if title in percents:
-            config[title] = st.column_config.NumberColumn(format="percent", help=help_)
+            config[title] = st.column_config.NumberColumn(known(title), format="percent", help=help_)
         elif frame[title].dtype == float:
-            config[title] = st.column_config.NumberColumn(format=f"%.{places}f", help=help_)
+            config[title] = st.column_config.NumberColumn(known(title), format=f"%.{places}f", help=help_)
         else:
-            config[title] = st.column_config.Column(help=help_)
+            config[title] = st.column_config.Column(known(title), help=help_)
     return {"hide_index": True, "column_config": config, "placeholder": "–"}

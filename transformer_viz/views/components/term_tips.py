@@ -13,19 +13,20 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz import language
 from transformer_viz.analysis.sentences import Piece
+from transformer_viz.language import later, say
 from transformer_viz.views.glossary import TERMS
 from transformer_viz.views.state import lesson_place
 
 _NAMES = {
     **{name: name for name in ("token", "layer", "head", "query", "key", "weight", "mask", "right token")},
     **{name: name for name in ("encoder self-attention", "decoder self-attention", "cross-attention")},
-    **{"row": "query", "column": "key", "looks": "weight", "masked": "mask"},
+    **{later("row"): "query", later("column"): "key", later("looks"): "weight", later("masked"): "mask"},
 }
 """The terms that one meets first, as they stand in a sentence, and as the glossary has them."""
 STYLE = Path(__file__).with_name("term_tips.css").read_text(encoding="utf-8")
 """Wherever terms stand: of a component, and of the page."""
-_TERM = re.compile(rf"\b({'|'.join(sorted(_NAMES, key=len, reverse=True))})\b")
 _TAGS = {"code": "code", "strong": "b"}
 
 
@@ -36,22 +37,37 @@ def mark(sentence: str | Sequence[Piece], told: Collection[str] = ()) -> list[tu
         sentence: words, or pieces.
         told: terms that are told elsewhere on the screen.
     """
+    names = _names(language.current())
     marked, met = list[tuple[str, str]](), {*told}
     for style, text in [("plain", sentence)] if isinstance(sentence, str) else sentence:
         # Every second part is a term.
-        for place, part in enumerate(_split(text) if style == "plain" else [text]):
-            is_first = place % 2 == 1 and _NAMES[part] not in met
+        for place, part in enumerate(_split(text, language.current()) if style == "plain" else [text]):
+            is_first = place % 2 == 1 and names[part] not in met
             if is_first:
-                met.add(_NAMES[part])
+                met.add(names[part])
             if part:
                 marked.append(("term" if is_first else style, part))
     return marked
 
 
 @lru_cache(maxsize=4096)
-def _split(text: str) -> tuple[str, ...]:
+def _split(text: str, now: str) -> tuple[str, ...]:
     """Sentences of a run share most of their words."""
-    return tuple(_TERM.split(text))
+    return tuple(_term(now).split(text))
+
+
+@cache
+def _names(now: str) -> dict[str, str]:
+    """The terms as they stand in a sentence of a language, and as the glossary has them."""
+    with language.speaking(now):
+        return {say(word): name for word, name in _NAMES.items()}
+
+
+@cache
+def _term(now: str) -> re.Pattern[str]:
+    # Chinese has no blanks between words.
+    edge = r"\b" if now == language.ENGLISH else ""
+    return re.compile(rf"{edge}({'|'.join(map(re.escape, sorted(_names(now), key=len, reverse=True)))}){edge}")
 
 
 def show(sentence: Sequence[tuple[str, str]], **looks: Any) -> None:
@@ -59,14 +75,18 @@ def show(sentence: Sequence[tuple[str, str]], **looks: Any) -> None:
     st.html(f'<p class="told">{"".join(_element(*piece) for piece in sentence)}</p>', **looks)
 
 
-@cache
 def meanings() -> dict[str, dict[str, Any]]:
     """Of each term, as it stands in a sentence, what it `means`; and the step of a `lesson` that explains it, if one does."""
+    return _meanings(language.current())
+
+
+@cache
+def _meanings(now: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for word, name in _NAMES.items():
-        found[word] = {"means": f"{name.capitalize()}: {TERMS[name].sentence}."}
+    for word, name in _names(now).items():
+        found[word] = {"means": say("{term}: {sentence}.", term=say(name).capitalize(), sentence=say(TERMS[name].sentence))}
         if (place := lesson_place.explaining(name)) is not None:
-            words = f"Lesson: {place.lesson.title}, card {place.number + 1} ›"
+            words = say("Lesson: {title}, card {number} ›", title=place.lesson.title, number=place.number + 1)
             # From every page to the first one: the address of a page has no folder below that one.
             found[word]["lesson"] = {"href": f"./?{lesson_place.KEY}={place.word}", "words": words}
     return found

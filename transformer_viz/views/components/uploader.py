@@ -5,7 +5,9 @@ from collections.abc import Callable
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import say
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import visit_language
 
 MB = 2**20
 
@@ -28,9 +30,11 @@ def box(label: str, key: str, sort: str, add: Callable[[str, bytes], object], *,
         accept_multiple_files=most > 1,
         key=widget,
         max_upload_size=most_bytes // MB,
-        on_change=_dropped,
+        on_change=visit_language.spoken(_dropped),
         args=(key, widget, sort, add, most),
-        help=f"{'They stay' if most > 1 else 'It stays'} in this session and {'are' if most > 1 else 'is'} never kept.",
+        help=say("They stay in this session and are never kept.")
+        if most > 1
+        else say("It stays in this session and is never kept."),
     )
 
 
@@ -64,5 +68,5 @@ def _dropped(key: str, widget: str, sort: str, add: Callable[[str, bytes], objec
         except TransformerVizError as error:
             note(sort, str(error))
     if len(files) > most:
-        note(sort, f"{len(files)} files are too many at once; the first {most} were read.")
+        note(sort, say("{count} files are too many at once; the first {most} were read.", count=len(files), most=most))
     state[f"{key}_number"] += 1

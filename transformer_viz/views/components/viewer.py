@@ -24,7 +24,8 @@ from transformer_viz.export.content import content
 from transformer_viz.export.packed_heads import exact_part
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.figures.player import scale_words
-from transformer_viz.terms import COMBINED, KIND_TITLES, Kind
+from transformer_viz.language import say, spoken
+from transformer_viz.terms import COMBINED, KIND_TITLES, Kind, kind_words
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.viewer import modules, plotly_js
@@ -46,10 +47,6 @@ _TEXT_HEARD, _TEXT, _TEXT_REQUEST = "typed_heard", "typed_text", "typed_request"
 _WAY, _CELLS = "viewer_way", "viewer_cells"
 """In the session: the newest press of a button beside a step's sentence, and of a cell of a mask."""
 _MASK = '<div class="focus" data-part="mask"></div>'
-_KINDS = (
-    '<div class="boxes" role="group" aria-label="focus"><div class="kinds" data-box="kind" role="group" aria-label="Attention">'
-    '</div><select data-box="layer" aria-label="Layer"></select><select data-box="head" aria-label="Head"></select>'
-)
 _TILES = '<div class="mosaics" data-part="mosaics"></div>'
 _MISSING = '<p class="missing" data-part="missing" role="alert" hidden></p>'
 _MOST_KEPT = 8
@@ -199,7 +196,7 @@ def show(
     """
     link.hidden("lines", _LINES.__contains__, join_names(_LINES), before=_OLD_LINES)
     at, sent = focus.current(), _sent(trace, chosen, looks, said)
-    names = {kind: KIND_TITLES[kind] for kind in (trace.kinds if beside is None else beside.kinds)}
+    kinds = trace.kinds if beside is None else beside.kinds
     data = {
         **_told(sent, at.run, View.of_session().to_browser(), chosen),
         "isGrey": looks.is_grey,
@@ -208,16 +205,16 @@ def show(
             "unfolds": trace.writes and chosen.unfolds and not covered,
             "isBrief": trace.writes and not levels.is_all(),
             "plays": own_text.plays(at.run),
-            "names": names,
+            "names": {kind: kind_words(kind) for kind in kinds},
             **({} if masks is None else {"masks": masks}),
             **looks.parts,
         },
-        "address": {"page": page, "defaults": _defaults(page), "kinds": names},
+        "address": {"page": page, "defaults": _defaults(page), "kinds": {kind: KIND_TITLES[kind] for kind in kinds}},
         "beside": None if beside is None else _beside(trace, chosen, beside, said),
     }
     with st.container(key="picture"):
         about = None if beside is None else beside.is_change, masks is not None
-        _picture(*about, language.current())(key=KEY, data=data, on_at_change=partial(_hear, on_way, on_cell))
+        _picture(*about)(key=KEY, data=data, on_at_change=partial(_hear, on_way, on_cell))
 
 
 def show_heads(
@@ -234,9 +231,9 @@ def show_heads(
         page: the path of the page.
     """
     content = {"kinds": kinds, "accent": style.figure_style().colours.accent}
-    html = f'<div class="heads">{_KINDS}</div>{_MISSING}{_TILES}</div>'
+    html = f'<div class="heads">{_kinds()}</div>{_MISSING}{_TILES}</div>'
     place = {"kind": at.kind, "layer": at.layer, "head": at.head}
-    _show_other(_other("heads", html, language.current()), sent_runs.packed(content), kinds, place, run, chosen, page)
+    _show_other(_other("heads", html), sent_runs.packed(content), kinds, place, run, chosen, page)
 
 
 def show_one_head(
@@ -267,11 +264,11 @@ def show_one_head(
         return json.loads(json.dumps({"data": made.data, "layout": {**made.layout, "shapes": []}}, default=typed))
 
     content = {"kinds": kinds, "accent": style.figure_style().colours.accent, "of": [run, repr(style.figure_style())]}
-    row = '<select data-box="row" aria-label="Row"></select>'
+    row = f'<select data-box="row" aria-label="{say("Row")}"></select>'
     room = f'<div class="focus" data-part="maps"></div>{_MISSING}'
-    component = _other("one-head", f'<div class="one-head">{_KINDS}{row}</div>{room}</div>', language.current())
+    component = _other("one-head", f'<div class="one-head">{_kinds()}{row}</div>{room}</div>')
     rows = {kind: about["rows"] for kind, about in kinds.items()}
-    _show_other(component, sent_runs.packed(content), kinds, place, run, chosen, page, part, n_bytes, rows=rows)
+    _show_other(component, sent_runs.packed(content), kinds, place, run, chosen, page, spoken(part), n_bytes, rows=rows)
 
 
 def show_learned(
@@ -300,12 +297,13 @@ def show_learned(
         if len(kept) >= _MOST_KEPT:
             kept.clear()
         kept[key] = sent_runs.packed(content())
-    position = '<select data-box="position" aria-label="Candidates of position"></select>'
+    position = f'<select data-box="position" aria-label="{say("Candidates of position")}"></select>'
     room = f'<div class="focus" data-part="maps"></div>{_MISSING}<p class="when" data-part="when"></p>{_TILES}'
-    player = assets.templates().get_template("player.html").render()
-    html = f'<div class="learned">{player}{_KINDS}{position}</div>{room}</div>'
-    component = _other("learned", html, language.current())
-    titles = {kind: {"title": KIND_TITLES[kind]} for kind in of.kinds}
+    component = _other(
+        "learned",
+        f'<div class="learned">{assets.templates().get_template("player.html").render()}{_kinds()}{position}</div>{room}</div>',
+    )
+    titles = {kind: {"title": kind_words(kind)} for kind in of.kinds}
     _show_other(component, kept[key], titles, place, run, chosen, page, positions=link.words_of("position"))
 
 
@@ -323,7 +321,7 @@ def _show_other(
 ) -> None:
     """Draws what is to its page what a viewer is, beginning at a place; `words` are those of the address for what is neither
     kind, layer nor head."""
-    defaults, titles = {name: link.default_of(name) for name in place}, {kind: about["title"] for kind, about in kinds.items()}
+    defaults, titles = {name: link.default_of(name) for name in place}, {kind: KIND_TITLES[kind] for kind in kinds}
     data = {
         **_told(sent_runs.send(content, part or _no_part, n_bytes), run, place, chosen),
         "isGrey": False,
@@ -359,7 +357,7 @@ def _told(content: str, run: str, start: Mapping[str, Any], chosen: DisplayOptio
 
 def _beside(trace: Trace, chosen: DisplayOptions, beside: Beside, said: Callable[..., Sentence]) -> dict[str, Any]:
     """What the browser is told of the other run."""
-    key, kept = ("difference", beside.key, chosen.is_large), _packed.setdefault(trace, {})
+    key, kept = ("difference", beside.key, chosen.is_large, language.current()), _packed.setdefault(trace, {})
     if key not in kept:
         kept[key] = sent_runs.packed(beside.difference())
     content, parts = (
@@ -403,7 +401,7 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
     n_bytes = sum(attention.weights.nbytes for attention in trace.attentions.values())
     in_parts, mark = n_bytes > _IN_PARTS_FROM, term_tips.mark
     measured = (looks.measure, tuple((kind, id(each)) for kind, each in looks.measures.items()))
-    key = (measured, looks.maps_key, chosen.is_large, screen.is_narrow(), looks.with_candidates)
+    key = (measured, looks.maps_key, chosen.is_large, screen.is_narrow(), looks.with_candidates, language.current())
     kept = _packed.setdefault(trace, {})
     if key not in kept:
         options: dict[str, Any] = {"measures": looks.measures, "measure": looks.measure, "said": said, "maps": looks.maps}
@@ -414,12 +412,13 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
             if screen.is_narrow():
                 # There is no room for a colour bar.
                 first = trace.attentions[kind].layers[0]
-                hint = f"{KIND_TITLES[kind]}: {hint} · {scale_words(trace, kind, first, 0, 'fixed', looks.measures.get(kind))}"
+                scale = scale_words(trace, kind, first, 0, "fixed", looks.measures.get(kind))
+                hint = say("{attention}: {legend} · {scale}", attention=kind_words(kind), legend=hint, scale=scale)
             each["hint"] = mark(hint, told=("token",))
         if len(kept) >= _MOST_KEPT:
             kept.clear()
         kept[key] = sent_runs.packed({**data, "terms": term_tips.meanings()})
-    part = partial(exact_part, trace, with_answer=True, mark=mark)
+    part = spoken(partial(exact_part, trace, with_answer=True, mark=mark))
     return sent_runs.send(kept[key], part, n_bytes if in_parts else 0)
 
 
@@ -471,19 +470,39 @@ def _is_new(n: Any, key: str) -> bool:
 # ---- the scripts
 
 
+def _kinds() -> str:
+    box = '<select data-box="{name}" aria-label="{label}"></select>'
+    boxes = "".join(box.format(name=name, label=label) for name, label in (("layer", say("Layer")), ("head", say("Head"))))
+    kind = f'<div class="kinds" data-box="kind" role="group" aria-label="{say("Attention")}"></div>'
+    return f'<div class="boxes" role="group" aria-label="{say("focus")}">{kind}{boxes}'
+
+
 def _component(name: str) -> Any:
+    return _component_of(name, language.current())
+
+
+@cache
+def _component_of(name: str, _language: str) -> Any:
     html, css = {"textBox": ('<div class="typed"></div>', modules.text("text_box.css"))}.get(name, ("<i></i>", None))
     return _of_module(name.lower(), name, html=html, css=css)
 
 
+def _other(name: str, html: str) -> Any:
+    return _other_of(name, html, language.current())
+
+
 @cache
-def _other(name: str, html: str, now: str) -> Any:
+def _other_of(name: str, html: str, _language: str) -> Any:
     return _of_module(name, "picture", html=html, css=_styles(), isolate_styles=False)
 
 
+def _picture(is_change: bool | None, with_mask: bool) -> Any:
+    """Of one run, or of two where it is known whether one of them is the other after a change."""
+    return _picture_of(is_change, with_mask, language.current())
+
+
 @cache
-def _picture(is_change: bool | None, with_mask: bool, now: str) -> Any:
-    """Of one run, or of two where it is known whether one of them is the other after a change; once for each language."""
+def _picture_of(is_change: bool | None, with_mask: bool, _language: str) -> Any:
     html = _viewer() if is_change is None else _two_viewers(is_change, with_mask)
     if is_change is None and with_mask:
         html = f'<div class="masked">{_MASK}{html}</div>'
@@ -500,12 +519,12 @@ def _of_module(name: str, exported: str, **looks: Any) -> Any:
 
 def _viewer() -> str:
     remark = Markup('<p class="told" data-part="remark"></p>')
-    ideas = Markup('<div class="ideas" data-part="ideas" role="group" aria-label="Other texts" hidden></div>')
+    ideas = Markup('<div class="ideas" data-part="ideas" role="group" aria-label="{}" hidden></div>').format(say("Other texts"))
     return assets.templates().get_template("viewer.html").render(kinds_as_buttons=True, beside_boxes=remark, above_maps=ideas)
 
 
 def _two_viewers(is_change: bool, with_mask: bool) -> str:
-    names = {"A": "after", "B": "before"} if is_change else {"A": "A", "B": "B"}
+    names = {"A": say("after"), "B": say("before")} if is_change else {"A": "A", "B": "B"}
     sides = "".join(f'<section data-side="{side}" aria-label="{name}">{_viewer()}</section>' for side, name in names.items())
     classes = "pair" + " changes" * is_change + " with-mask" * with_mask
     return f'<div class="{classes}">{_MASK * with_mask}{sides}<div class="chart" data-part="difference"></div></div>'

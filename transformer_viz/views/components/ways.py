@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import say
 from transformer_viz.tasks import Task
 
 
@@ -12,7 +13,7 @@ def readable_parts(task: Task, text: str) -> dict[str, str]:
     known = "".join(symbol if _reads(task, symbol) else " " if symbol.isspace() else "" for symbol in text).strip()
     found = {}
     if known and known != text and _reads(task, known):
-        found["Leave out what it does not know"] = known
+        found[say("Leave out what it does not know")] = known
     elif known:
         # How many characters are read, by halving: what is too long stays too long with more.
         least, most = 0, len(known)
@@ -20,7 +21,7 @@ def readable_parts(task: Task, text: str) -> dict[str, str]:
             middle = (least + most + 1) // 2
             least, most = (middle, most) if _reads(task, known[:middle]) else (least, middle - 1)
         if 0 < least < len(known):
-            found[f"Use the first {least}"] = known[:least]
+            found[say("Use the first {n}", n=least)] = known[:least]
     return found
 
 

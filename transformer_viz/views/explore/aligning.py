@@ -9,6 +9,7 @@ from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.word_links import directions
 from transformer_viz.attribution.result.alignment_heads import ROW_WORDS, ROWS, AlignmentHeads
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import later, listed, say, sentences
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
@@ -21,7 +22,7 @@ from transformer_viz.views.state import aligner, link
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
-_WAYS = {"task": "the task's own alignment", "effect": "its effect on this output"}
+_WAYS = {"task": later("the task's own alignment"), "effect": later("its effect on this output")}
 
 
 def show(shown: Shown) -> None:
@@ -39,10 +40,17 @@ def show(shown: Shown) -> None:
             named = (way for way in directions() if way in model.name or way.replace("-", "") in model.name)
             words = {way: _WAYS.get(way, f"{way}: pairs aligned by hand") for way in ways}
             first = "task" if has_task else next(named, "effect")
-            by = link.selectbox("Found by", words, key="aligned_by", default=first, width=310)
+            by = link.selectbox(
+                say("Found by"),
+                words,
+                key="aligned_by",
+                default=first,
+                width=310,
+                said=lambda way: say(_WAYS[way]) if way in _WAYS else say("{way}: pairs aligned by hand", way=way),
+            )
             asked = (model.name, str(model.device), by, shown.tokens.source if by == "effect" else "")
             ask: Any = {"on_click": state.update, "kwargs": {"aligned_asked": asked, "aligned_taken": None}}
-            st.button("Which head aligns?", icon=":material/conversion_path:", key="aligner-find", **ask)
+            st.button(say("Which head aligns?"), icon=":material/conversion_path:", key="aligner-find", **ask)
             if state.get("aligned_asked") == asked:
                 request = (model, by, asked)
     if request is not None:
@@ -75,20 +83,48 @@ def _show_found(trace: Trace, model: "LoadedModel", by: str, asked: tuple[str, .
         "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
     }
     known = dict(pd.DataFrame(columns).dropna(axis="columns", how="all"))
-    table.show(known, "The heads that align, the best first", places=3)
+    table.show(known, say("The heads that align, the best first"), places=3)
     st.code(f"alignment_heads={found.alignment_heads}", language="python")
 
 
 def summary(found: AlignmentHeads) -> str:
     """Which heads align best, and how well, in words."""
-    n, over = len(found.heads), f"{count_words(found.n_words, found.unit)} of {count_words(found.n_texts, 'text')}"
+    n, counted = len(found.heads), (count_words(found.n_words, found.unit), count_words(found.n_texts, "text"))
+    over = say("{words} of {texts}", words=counted[0], texts=counted[1])
     if not found.averages:
-        how = "The right alignment is not known; agreement says how often another head links the same words"
-        return f"Without {found.best()} this output loses most, of {n} heads. {how}, over {over}."
-    rows = (f"{found.best(row)} in the row that {ROW_WORDS[row]} ({found.best(row).errors[row]:.3f})" for row in ROWS)
-    words = f"Of {n} heads these align best over {over}, by their alignment error rate: {' and '.join(rows)}."
+        how = say("The right alignment is not known; agreement says how often another head links the same words")
+        return say(
+            "Without {best} this output loses most, of {n} heads. {how}, over {over}.",
+            best=found.best(),
+            n=n,
+            how=how,
+            over=over,
+        )
+    rows = (
+        say(
+            "{row} in the row that {row_words} ({errors:.3f})",
+            row=found.best(row),
+            row_words=say(ROW_WORDS[row]),
+            errors=found.best(row).errors[row],
+        )
+        for row in ROWS
+    )
+    words = [
+        say(
+            "Of {n} heads these align best over {over}, by their alignment error rate: {heads}.",
+            n=n,
+            over=over,
+            heads=listed(rows),
+        )
+    ]
     average = found.averages[0]
     if len(average.heads) > 1:
-        named = " and ".join(head_label(*head) for head in average.heads)
-        words += f" In the row that {ROW_WORDS[average.row]}, the mean of {named} has {average.error:.3f}."
-    return words
+        words.append(
+            say(
+                "In the row that {does}, the mean of {heads} has {error:.3f}.",
+                does=say(ROW_WORDS[average.row]),
+                heads=listed(head_label(*head) for head in average.heads),
+                error=average.error,
+            )
+        )
+    return sentences(words)

@@ -6,8 +6,9 @@ import streamlit as st
 
 from transformer_viz.addresses import AttentionAddress
 from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, parse, written
+from transformer_viz.language import say
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.compare.place import TO_LARGEST
 from transformer_viz.views.compare.sides import A, B, put
@@ -31,16 +32,22 @@ def popover(trace: Trace, model: LoadedModel, decoding: dict[str, Any]) -> None:
         if st.button(words, f"compare-{name}", on_click=_put, args=(a, b), kwargs={"same_text": same_text}, width="stretch"):
             link.go_to("Compare")
 
-    with st.popover("Compare with …", icon=":material/compare:", help="This run as A on the page Compare, beside it as B"):
+    with st.popover(
+        say("Compare with …"), icon=":material/compare:", help=say("This run as A on the page Compare, beside it as B")
+    ):
         if decoding:
-            offer("greedy", "the same text, decoded greedily", b=greedy)
+            offer("greedy", say("the same text, decoded greedily"), b=greedy)
         if isinstance(now.head, int):
             place = AttentionAddress(now.kind, now.layer, now.head)
-            offer("off", "an edit: this head switched off", HeadOff(place))
-            offer("uniform", "an edit: this head looks everywhere alike", Force(place, None, ()))
+            offer("off", say("an edit: this head switched off"), HeadOff(place))
+            offer("uniform", say("an edit: this head looks everywhere alike"), Force(place, None, ()))
         for masked in (each for each, attention in trace.attentions.items() if attention.reasons.any()):
-            offer(f"unmasked-{masked}", f"an edit: {KIND_TITLES[masked]} without its mask", MaskOff(AttentionAddress(masked)))
-        offer("text", "another text", same_text=False)
+            offer(
+                f"unmasked-{masked}",
+                say("an edit: {masked} without its mask", masked=kind_words(masked)),
+                MaskOff(AttentionAddress(masked)),
+            )
+        offer("text", say("another text"), same_text=False)
 
 
 def _put(a: dict[str, Any], b: dict[str, Any], *, same_text: bool) -> None:

@@ -4,9 +4,10 @@ Whatever is drawn is drawn from the run that the curtain gives, so nothing can t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from transformer_viz.language import later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     # A lesson runs models, and a file is shown where there is no torch.
     from transformer_viz.views.components.lesson_card import Covered
 
-_COVERED = "This step is covered until the question is answered."
+_COVERED = later("This step is covered until the question is answered.")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Curtain:
     """
 
     row: int | None = None
-    words: str = _COVERED
+    words: str = field(default_factory=lambda: say(_COVERED))
     by_lesson: "Covered | None" = None
     asked: Mapping[str, Any] | None = None
     is_guessed: bool = False
@@ -58,7 +59,7 @@ class Curtain:
         return replace(trace, fills=()) if self.hides_fills else trace
 
 
-OPEN = Curtain()
+OPEN = Curtain(words="")
 """All may be seen."""
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.addresses import AttentionAddress
-from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import packed_heads, saving
 from transformer_viz.export.saving import file_name
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import bytes_words
-from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.terms import head_title, kind_words, place_words
 from transformer_viz.trace import limits
 from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
@@ -26,32 +26,36 @@ from transformer_viz.views.state import aligner, display_options, focus, link
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
-TITLE, ORDER = "Export", 4
+TITLE, ORDER = later("Export"), 4
 
 _FORMATS = {
     "html": (
-        "Page",
+        later("Page"),
         "text/html",
-        "The whole run in one file: step it, choose any head. Needs no network and nothing installed.",
+        later("The whole run in one file: step it, choose any head. Needs no network and nothing installed."),
     ),
     "live": (
-        "Live page",
+        later("Live page"),
         "text/html",
-        "The model itself in one file: whoever opens it types a text and sees every head of it. Needs no network.",
+        later("The model itself in one file: whoever opens it types a text and sees every head of it. Needs no network."),
     ),
-    "png": ("PNG", "image/png", "The focus map and the candidates of this step, 2400 pixels wide."),
-    "svg": ("SVG", "image/svg+xml", "The same as vectors, for slides and papers."),
-    "pdf": ("PDF", "application/pdf", "The same as one PDF page."),
+    "png": ("PNG", "image/png", later("The focus map and the candidates of this step, 2400 pixels wide.")),
+    "svg": ("SVG", "image/svg+xml", later("The same as vectors, for slides and papers.")),
+    "pdf": ("PDF", "application/pdf", later("The same as one PDF page.")),
 }
 _DATA = {
     "npz": (
-        "Trace",
+        later("Trace"),
         "application/octet-stream",
-        "The run itself, with the whole tree of a search; *a trace file …* and tv.load_trace read it without the model.",
+        later("The run itself, with the whole tree of a search; *a trace file …* and tv.load_trace read it without the model."),
     ),
-    "csv": ("CSV", "text/csv", "Every weight of every head as a row; numbers count from 0."),
-    "parquet": ("Parquet", "application/vnd.apache.parquet", "The same rows, typed and compressed; pandas and others read it."),
-    "focus": ("CSV of the focus", "text/csv", "The rows of the head or the layer in focus alone."),
+    "csv": ("CSV", "text/csv", later("Every weight of every head as a row; numbers count from 0.")),
+    "parquet": (
+        later("Parquet"),
+        "application/vnd.apache.parquet",
+        later("The same rows, typed and compressed; pandas and others read it."),
+    ),
+    "focus": (later("CSV of the focus"), "text/csv", later("The rows of the head or the layer in focus alone.")),
 }
 
 
@@ -62,10 +66,10 @@ def show(shown: Shown) -> None:
     with_answer = not st.session_state.get("hide_answer")
     names = {name: words for name, (words, *_) in _FORMATS.items()}
     with st.container(horizontal=True, vertical_alignment="center"):
-        chosen = link.segmented_control("File", names, key="export_format", label_visibility="collapsed")
-        with st.popover("Data", icon=":material/table:"):
+        chosen = link.segmented_control(say("File"), names, key="export_format", label_visibility="collapsed")
+        with st.popover(say("Data"), icon=":material/table:"):
             data = _offer_data(shown, at)
-    st.caption(_FORMATS[chosen][2])
+    st.caption(say(_FORMATS[chosen][2]))
     if chosen == "live":
         saved = _offer_model(shown.checkpoint, trace.source, looks)
     else:
@@ -81,7 +85,7 @@ def show(shown: Shown) -> None:
 
 def _take_step() -> None:
     """Draws a button that draws this tab again, at the step that the player has reached since."""
-    st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
+    st.button(say("Take the player's step"), icon=":material/refresh:", key="export-refresh", type="tertiary")
 
 
 def _offer_run(trace: Trace, chosen: str, at: focus.Focus, looks: dict[str, Any]) -> Call:
@@ -92,14 +96,19 @@ def _offer_run(trace: Trace, chosen: str, at: focus.Focus, looks: dict[str, Any]
     with st.container(horizontal=True, vertical_alignment="center"):
         if chosen == "html" and packed_heads.is_large(trace):
             # Some heads are packed to know it.
-            size = compute("How large its page is", n_weights(trace), packed_heads.estimated_size, trace)
-            st.text(f"its heads, rounded to 16 bits, take about {bytes_words(size)}")
+            size = compute(say("How large its page is"), n_weights(trace), packed_heads.estimated_size, trace)
+            st.text(say("its heads, rounded to 16 bits, take about {size}", size=bytes_words(size)))
         if chosen != "html" or _may_be_made(trace, is_table=False):
             make = partial(saving.render_bytes, trace, chosen, **options)
             _download((at.run, chosen, tuple(options.items())), name, _FORMATS[chosen][1], make)
         _take_step()
-        words = f"{KIND_TITLES[view.kind]}, {head_title(view.layer, view.head)}, {step_name(trace)} {view.step + 1}"
-        st.text(f"on the screen: {words}")
+        words = say(
+            "{kind}, {head}, {place}",
+            kind=kind_words(view.kind),
+            head=head_title(view.layer, view.head),
+            place=say("step {step}", step=view.step + 1) if trace.writes else place_words(view.step),
+        )
+        st.text(say("on the screen: {words}", words=words))
     return Call(saving.save, trace, name, **options)
 
 
@@ -107,7 +116,7 @@ def _offer_data(shown: Shown, at: focus.Focus) -> Call | None:
     """Offers the run as data, in the format whose button was pressed. Returns the call that saves it."""
     state, trace, view = st.session_state, shown.trace, at.view
     for name, (words, _, about) in _DATA.items():
-        st.button(words, f"data-{name}", about, state.update, kwargs={"data_asked": (at.run, name)}, width="stretch")
+        st.button(say(words), f"data-{name}", say(about), state.update, kwargs={"data_asked": (at.run, name)}, width="stretch")
     run, chosen = state.get("data_asked", ("", ""))
     if run != at.run:
         return None
@@ -132,9 +141,11 @@ def _offer_data(shown: Shown, at: focus.Focus) -> Call | None:
 def _may_be_made(trace: Trace, *, is_table: bool) -> bool:
     """Whether every weight may be written as text, about a hundred bytes for one while a file is made; else says why not."""
     try:
-        limits.check_file(trace, "This run", is_table=is_table)
+        limits.check_file(trace, say("This run"), is_table=is_table)
     except TransformerVizError as error:
-        st.caption(f"{literal(str(error))} Or take the trace, then `python -m transformer_viz render … --no-limits`.")
+        st.caption(
+            say("{error} Or take the trace, then `python -m transformer_viz render … --no-limits`.", error=literal(str(error)))
+        )
         return False
     return True
 
@@ -142,7 +153,7 @@ def _may_be_made(trace: Trace, *, is_table: bool) -> bool:
 def _offer_model(checkpoint: "Checkpoint | None", source: str, looks: dict[str, Any]) -> Call | None:
     """Offers a page with the model in it, which opens with the text that is shown. Returns the call that saves it."""
     if checkpoint is None:
-        st.caption("One of this program's own models can be in such a page; this is another model, or a run from a file.")
+        st.caption(say("One of this program's own models can be in such a page; this is another model, or a run from a file."))
         return None
     # Here, because a file is looked at where there is no torch.
     from transformer_viz.live.page import live, live_html
@@ -170,6 +181,6 @@ def _download(place: Hashable, name: str, kind: str, make: Callable[[], bytes]) 
         state.export_asked = place
     if state.get("export_asked") != place:
         wanted: Any = {"on_click": state.update, "kwargs": {"export_wanted": True}}
-        st.button("Prepare the file", icon=":material/build:", key="export-prepare", **wanted)
+        st.button(say("Prepare the file"), icon=":material/build:", key="export-prepare", **wanted)
         return
     made_file.download(name, kind, "export-download", ("file", place), make)

@@ -9,7 +9,8 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.errors import TraceError
-from transformer_viz.terms import KIND_TITLES, MODES, Kind
+from transformer_viz.language import enumerated, later, listed, say
+from transformer_viz.terms import MODES, Kind, kind_words
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, TITLES, Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
@@ -18,7 +19,7 @@ from transformer_viz.views.components.measured import BY_CAUSE, BY_VALUE, MEASUR
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import link, words
 
-_MEASURED_BY = "To get it, run the model here, or use `tv.attribute`"
+_MEASURED_BY = later("To get it, run the model here, or use `tv.attribute`")
 
 
 def held(trace: Trace, *, is_offered: bool) -> Measured:
@@ -54,7 +55,11 @@ def held(trace: Trace, *, is_offered: bool) -> Measured:
         if found:
             one = next(iter(found.values()))
             help_ = literal(glossary.sentence({BY_VALUE: "value-weighted norm", BY_CAUSE: "cause"}[one.method]))
-            about = f"{literal(one.title[:1].upper() + one.title[1:])}, as the file has it. {help_}."
+            about = say(
+                "{upper}, as the file has it. {help}.",
+                upper=literal(say(one.title)[:1].upper() + say(one.title)[1:]),
+                help=help_,
+            )
         draw_boxes(switch, list(modes), about)
         if why:
             st.info(literal(why), icon=":material/block:")
@@ -69,16 +74,23 @@ def _found(trace: Trace, held: Sequence[Attribution], switch: str) -> tuple[dict
     there = {each.kind: each for each in held if each.method == method and (mode is None or each.mode == mode)}
     if not there:
         title = TITLES[method]
-        known = ", ".join(dict.fromkeys(f"{each.title} of {KIND_TITLES[each.kind]}" for each in held)) or "no measure at all"
-        return {}, f"This file holds no {title}{f' by {mode}' if mode else ''}; it holds {known}. {_MEASURED_BY}."
-    title = next(iter(there.values())).title
+        known = enumerated(
+            dict.fromkeys(say("{title} of {kind}", title=say(each.title), kind=kind_words(each.kind)) for each in held)
+        ) or say("no measure at all")
+        wanted = say("{measure} by {mode}", measure=say(title), mode=say(mode)) if mode else say(title)
+        return {}, say(
+            "This file holds no {measure}; it holds {held}. {how}.", measure=wanted, held=known, how=say(_MEASURED_BY)
+        )
+    title = say(next(iter(there.values())).title)
     if words.is_on(trace):
-        return {}, f"{title} is measured on tokens, not on words. Choose *tokens* above."
+        return {}, say("{title} is measured on tokens, not on words. Choose *tokens* above.", title=title)
     if state.kind not in there:
-        listed = " and ".join(KIND_TITLES[kind] for kind in KINDS_WITH_CAUSES if kind in there)
+        some = listed(kind_words(kind) for kind in KINDS_WITH_CAUSES if kind in there)
         # A small map that has it keeps it, as on Explore.
         kept = there if switch == "value" else {}
-        return kept, f"This file holds {title} of {listed}, and none of {KIND_TITLES[state.kind]}."
+        return kept, say(
+            "This file holds {title} of {listed}, and none of {kind}.", title=title, listed=some, kind=kind_words(state.kind)
+        )
     return {kind: each for kind, each in there.items() if switch == "value" or kind == state.kind}, ""
 
 
@@ -94,6 +106,6 @@ def draw_boxes(switch: str, modes: Sequence[str], about: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="measure-row"):
         if switch == "cause":
             first = MODES[0] if MODES[0] in modes else modes[0]
-            link.segmented_control("Without it", modes, key="cause_mode", default=first, **quiet)
+            link.segmented_control(say("Without it"), modes, key="cause_mode", default=first, **quiet)
         if about:
             st.markdown(about, width="stretch")

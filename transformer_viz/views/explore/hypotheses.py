@@ -12,6 +12,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.correctness import hypothesis_answer
+from transformer_viz.language import known, say
 from transformer_viz.numbers_in_words import rounded_words, times_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.search import STATE_WORDS, Search
@@ -33,7 +34,7 @@ def start(search: Search, of: Hashable) -> int:
     def is_node(word: str) -> bool:
         return word.isascii() and word.isdigit() and len(word) < 10 and 0 < int(word) <= most
 
-    node = link.hidden("node", is_node, f"1 to {most}")
+    node = link.hidden("node", is_node, say("1 to {most}", most=most))
     return int(node) - 1 if node else search.best[0]
 
 
@@ -42,7 +43,7 @@ def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None
     with_answer, finished = display_options.current().with_answer, len(search.best)
     left, right = screen.columns([2, 1], "search")
     with left, st.container(key="search-tree"):
-        words = "The search tree; the table beside it names the finished hypotheses"
+        words = say("The search tree; the table beside it names the finished hypotheses")
         heard = "point", partial(_go_to, search)
         looks: Any = {"key": "search-tree-chart", "words": words, "file": "search-tree", "clicks": heard}
         figure = chart.draw(figures.search_tree, trace, node, greedy=greedy, **looks)
@@ -51,7 +52,7 @@ def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None
         numbers = [*search.best, *([] if node in search.best else [node])]
         nodes = [search.nodes[number] for number in numbers]
         answers = [hypothesis_answer(trace, number) if with_answer else None for number in search.best]
-        texts, n_same = [display_text(at.text) or "(empty)" for at in nodes], 0
+        texts, n_same = [display_text(at.text) or say("(empty)") for at in nodes], 0
         if max(map(len, texts)) > _LONGEST_TEXT:
             # For a narrow column: without what all of them begin with.
             n_same = sum(1 for _ in takewhile(lambda signs: len({*signs}) == 1, zip(*texts, strict=False))) - _KEPT
@@ -63,9 +64,11 @@ def show(trace: Trace, search: Search, node: int, *, greedy: Trace | None = None
             "tokens": [at.step + 1 for at in nodes],
         }
         if any(answers):
-            columns["answer"] = [answer or "" for answer in answers] + [""] * (len(nodes) - finished)
+            columns["answer"] = [known(answer or "") for answer in answers] + [""] * (len(nodes) - finished)
         here = numbers.index(node)
-        table.choose(columns, "The finished hypotheses", "hypotheses", here, lambda row: _go_to(search, numbers[row]), places=3)
+        table.choose(
+            columns, say("The finished hypotheses"), "hypotheses", here, lambda row: _go_to(search, numbers[row]), places=3
+        )
     return figure
 
 
@@ -75,10 +78,15 @@ def show_covered(words: str) -> None:
         st.html(f'<div class="curtain-of-tree"><b aria-hidden="true">?</b><span>{escape(words)}</span></div>')
 
 
-def say(shown: Trace, search: Search, node: int) -> None:
+def tell(shown: Trace, search: Search, node: int) -> None:
     """Draws which hypothesis is looked at, and how it ended."""
     st.markdown(
-        f"**The hypothesis {of_run(shown.text)}**{display_options.answer_of(shown)}: {STATE_WORDS[search.nodes[node].state]}."
+        say(
+            "**The hypothesis {text}**{shown}: {state_words}.",
+            text=of_run(shown.text),
+            shown=display_options.answer_of(shown),
+            state_words=say(STATE_WORDS[search.nodes[node].state]),
+        )
     )
 
 
@@ -95,10 +103,22 @@ def comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     parted = compare(greedy, trace).parted
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (greedy, trace)]
     if parted is None:
-        return f"Greedy decoding and beam {size} both write {texts[0]}, log p = {rounded_words(best.total, 4)}."
+        return say(
+            "Greedy decoding and beam {size} both write {texts}, log p = {total}.",
+            size=size,
+            texts=texts[0],
+            total=rounded_words(best.total, 4),
+        )
     gain = best.total - by_greedy
-    more = times_words(gain) if gain > 0 else "less probable, but better by its score"
-    return (
-        f"Greedy decoding writes {texts[0]}, log p = {rounded_words(by_greedy, 4)}. Beam {size} finds {texts[1]}, "
-        f"log p = {rounded_words(best.total, 4)}: {more}. They diverge at step {parted + 1}."
+    more = times_words(gain) if gain > 0 else say("less probable, but better by its score")
+    return say(
+        "Greedy decoding writes {texts}, log p = {by_greedy}. Beam {size} finds {texts2}, log p = "
+        "{total}: {more}. They diverge at step {parted}.",
+        texts=texts[0],
+        by_greedy=rounded_words(by_greedy, 4),
+        size=size,
+        texts2=texts[1],
+        total=rounded_words(best.total, 4),
+        more=more,
+        parted=parted + 1,
     )

@@ -10,6 +10,7 @@ import streamlit as st
 from transformer_viz.addresses import HeadAddress, row_address
 from transformer_viz.errors import NotSeenError, OptionError, TransformerVizError
 from transformer_viz.inside_head import explanations
+from transformer_viz.language import later, say
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code, style
@@ -19,8 +20,8 @@ from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import display_options, focus, link, words
 
-TITLE, ORDER, IN_LARGE = "Inside", 0, True
-TELLS = "The numbers inside a head"
+TITLE, ORDER, IN_LARGE = later("Inside"), 0, True
+TELLS = later("The numbers inside a head")
 _NUMBER = re.compile(r"[a-z_]{1,20}(\.[1-9]\d{0,4}){0,2}", re.ASCII)
 _PRESSED = re.compile(rf"-([1-9]\d?)|(\+?)({_NUMBER.pattern.replace('(', '(?:')})", re.ASCII)
 _LONGEST_WAY = 32
@@ -31,7 +32,9 @@ def show(shown: Shown) -> None:
     """Draws the row in focus, or what is in its way."""
     state, trace = st.session_state, shown.tokens
     if not isinstance(state.head, int):
-        st.info("All heads as one have no query, keys and values of their own. Choose a head above.", icon=":material/info:")
+        st.info(
+            say("All heads as one have no query, keys and values of their own. Choose a head above."), icon=":material/info:"
+        )
         return
     # What is pinned among words is no token. Without a pinned row it is the step, and of an encoder beside a decoder its first.
     row, key = (focus.pinned() or (None, None)) if not words.is_on(trace) else (None, None)
@@ -56,7 +59,7 @@ def show(shown: Shown) -> None:
         return
     key = key if key is not None and key < len(found.key_tokens) else None
     # Whether there is such a number in this row is seen where it is explained.
-    allowed = "the name of a number and its place, as weight.5 or key.5.1"
+    allowed = say("the name of a number and its place, as weight.5 or key.5.1")
     explained = partial(link.hidden, "explained", lambda address: _NUMBER.fullmatch(address) is not None, allowed)
     explained()
     way = _way(found, key)
@@ -76,10 +79,12 @@ def _of_file(trace: Trace, address: str) -> Inside | None:
     if found is not None:
         return record(found, Call("inside = next(inside for inside in {}.insides if inside.address == {})", trace, address))
     if not held:
-        st.markdown("This file does not hold what happens inside a head. Record it with the run, for one head and one row:")
+        st.markdown(
+            say("This file does not hold what happens inside a head. Record it with the run, for one head and one row:")
+        )
         st.code(f"python -m transformer_viz trace TEXT --inside {address} -o FILE", language="bash", wrap_lines=True)
         return None
-    st.markdown(f"The file does not hold the inside of {literal(address)}. It holds:")
+    st.markdown(say("The file does not hold the inside of {address}. It holds:", address=literal(address)))
     with st.container(horizontal=True):
         for inside in held:
             st.button(inside.address, key=f"go-inside-{inside.address}", on_click=_go, args=(inside,))

@@ -8,8 +8,9 @@ import streamlit as st
 
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import one_of, say
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.terms import KIND_TITLES, MODES, Kind
+from transformer_viz.terms import MODES, Kind, kind_words
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
@@ -40,15 +41,20 @@ class Measuring:
         if self._switch == "weights":
             return
         self._method = OF_SWITCH[self._switch]
-        title, known = METHODS[self._method].title, [each for each in KINDS_WITH_CAUSES if each in trace.kinds]
+        title, known = say(METHODS[self._method].title), [each for each in KINDS_WITH_CAUSES if each in trace.kinds]
         if words.is_on(trace):
-            self._refused = f"{title} is measured on tokens, not on words. Choose *tokens* above."
+            self._refused = say("{title} is measured on tokens, not on words. Choose *tokens* above.", title=title)
             return
         if state.kind not in KINDS_WITH_CAUSES:
-            others = " or ".join(KIND_TITLES[each] for each in known)
-            more = f"Choose {others}." if others else "This model has nothing else."
-            name = KIND_TITLES[state.kind].capitalize()
-            self._refused = f"{name} has no {title}: an encoder writes nothing that could be measured. {more}"
+            others = one_of(kind_words(each) for each in known)
+            more = say("Choose {others}.", others=others) if others else say("This model has nothing else.")
+            name = kind_words(state.kind).capitalize()
+            self._refused = say(
+                "{name} has no {title}: an encoder writes nothing that could be measured. {more}",
+                name=name,
+                title=title,
+                more=more,
+            )
         try:
             # Of every kind by value, since small maps have it; else of the one in focus.
             for kind in (kind for kind in known if self._method == BY_VALUE or kind == state.kind):
@@ -78,7 +84,11 @@ class Measuring:
         if self._switch == "weights":
             return
         method = METHODS[self._method]
-        draw_boxes(self._switch, MODES, f"{literal(method.help)}. **It cannot say** {literal(method.cannot)}.")
+        draw_boxes(
+            self._switch,
+            MODES,
+            say("{help}. **It cannot say** {cannot}.", help=literal(say(method.help)), cannot=literal(say(method.cannot))),
+        )
         if self._refused:
             st.info(literal(self._refused), icon=":material/block:")
         elif self._missing:

@@ -31,9 +31,10 @@ from transformer_viz.attribution.result.verdict import (
 from transformer_viz.attribution.verdict import N_RANDOM, faithfulness, judge_attention
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.evaluation.evaluate import sample_texts
+from transformer_viz.language import known, later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words, signed_words
-from transformer_viz.terms import COMBINED, INSTEAD, KIND_TITLES, Head, Kind, head_label, layer_label
+from transformer_viz.terms import COMBINED, INSTEAD, Head, Kind, head_label, kind_words, layer_label
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
@@ -48,7 +49,7 @@ from transformer_viz.views.components.recorded_calls import Call, call, record
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import display_options, link
 
-QUESTIONS = ("Does it point at the cause?", "Is it needed?", "Is its order faithful?")
+QUESTIONS = (later("Does it point at the cause?"), later("Is it needed?"), later("Is its order faithful?"))
 VERDICT, KNOCK_OUT, CURVES = "verdict", "knock_out", "curves"
 """The keys of the toggles that ask the questions."""
 SAMPLES, FIRST_SAMPLES, _MOST_LINES = (20, 50, 100, 200), 50, 200
@@ -63,13 +64,15 @@ def show(shown: Shown) -> None:
     model, trace = shown.model, shown.tokens
     assert model is not None
     if not model.network.kind.writes:
-        words = f"{model.name} is an encoder alone: it writes nothing, so there is no output to explain."
+        words = say("{name} is an encoder alone: it writes nothing, so there is no output to explain.", name=model.name)
         st.info(literal(words), icon=":material/info:")
         return
     if not trace.output_tokens:
-        st.info("Nothing was written in this run, so there is no output to explain.", icon=":material/info:")
+        st.info(say("Nothing was written in this run, so there is no output to explain."), icon=":material/info:")
         return
-    place = QUESTIONS.index(link.segmented_control("The question", QUESTIONS, key="question", label_visibility="collapsed"))
+    place = QUESTIONS.index(
+        link.segmented_control(say("The question"), QUESTIONS, key="question", label_visibility="collapsed")
+    )
     try:
         (_show_verdict, _show_knock_out, _show_curves)[place](trace, model)
     except TransformerVizError as error:
@@ -107,9 +110,9 @@ def _has_causes() -> bool:
     """Whether the kind in focus has queries that each stand for one written token; where it has none, says so."""
     if st.session_state.kind in KINDS_WITH_CAUSES:
         return True
-    words = (
-        "No single step depends on one row of the encoder, which reads the whole source first. Choose another kind of "
-        "attention above, or ask whether a head is needed."
+    words = say(
+        "No single step depends on one row of the encoder, which reads the whole source first. Choose "
+        "another kind of attention above, or ask whether a head is needed."
     )
     st.info(words, icon=":material/info:")
     return False
@@ -148,7 +151,9 @@ def _sentence(trace: Trace, model: LoadedModel) -> str:
     if link.asked(VERDICT, of[VERDICT]):
         verdicts = {mode: computed(judge_attention, model, trace, mode=mode, kind=state.kind) for mode in _modes(model)}
         known = ((mode, found) for mode, found in verdicts.items() if found is not None)
-        points = "; ".join(f"by {mode}, {verdict_words(found.at(name), found)}" for mode, found in known)
+        points = say("; ").join(
+            say("by {mode}, {name}", mode=say(mode), name=verdict_words(found.at(name), found)) for mode, found in known
+        )
     if isinstance(state.head, int) and link.asked(KNOCK_OUT, of[KNOCK_OUT]):
         place = HeadAddress(state.kind, state.layer, state.head)
         head = None if state.trial_every else place
@@ -156,22 +161,34 @@ def _sentence(trace: Trace, model: LoadedModel) -> str:
         if found is not None:
             effect, right = found.at(place), round(found.exact_before.value * found.n_texts)
             if found.n_texts == 1:
-                need = f"without this head the answer {'stays' if effect.exact.value else 'does not stay'}"
+                need = (
+                    say("without this head the answer stays")
+                    if effect.exact.value
+                    else say("without this head the answer does not stay")
+                )
             elif not right:
-                need = f"none of {found.n_texts} answers is right with all heads, so none can stay without this one"
+                need = say(
+                    "none of {n_texts} answers is right with all heads, so none can stay without this one",
+                    n_texts=found.n_texts,
+                )
             else:
-                stay = f"{percent_words(effect.stays.value)} of {right} right answers stay{_with_interval(effect.stays)}"
-                need = f"without this head {stay}"
+                stay = say(
+                    "{value} of {right} right answers stay{stays}",
+                    value=percent_words(effect.stays.value),
+                    right=right,
+                    stays=_with_interval(effect.stays),
+                )
+                need = say("without this head {stay}", stay=stay)
     if points and need:
-        return f"{name}, {points}; {need}."
+        return say("{name}, {points}; {need}.", name=name, points=points, need=need)
     if points:
-        return f"{name}, {points}. Whether it is needed is a separate question."
-    return f"{name}: {need}. Whether it points at the cause is a separate question." if need else ""
+        return say("{name}, {points}. Whether it is needed is a separate question.", name=name, points=points)
+    return say("{name}: {need}. Whether it points at the cause is a separate question.", name=name, need=need) if need else ""
 
 
 def _with_interval(mean: Mean) -> str:
     """` (95 % interval 93 % to 100 %)`; nothing where there is none."""
-    return "" if mean.ends is None else f" (95 % interval {interval_words(mean.ends, percent_words)})"
+    return "" if mean.ends is None else say(" (95 % interval {interval})", interval=interval_words(mean.ends, percent_words))
 
 
 def _cost(trace: Trace, model: LoadedModel, n_passes: float) -> float:
@@ -188,18 +205,22 @@ def _show_verdict(trace: Trace, model: LoadedModel) -> None:
     if not _has_causes():
         return
     st.markdown(
-        "A token is removed; its cause is how much less probable the written token becomes. *By word* it is replaced by "
-        "the unknown token, *by position* it is hidden. A map points at the cause if its largest weight is at the token "
-        "that matters most."
+        say(
+            "A token is removed; its cause is how much less probable the written token becomes. *By word* it "
+            "is replaced by the unknown token, *by position* it is hidden. A map points at the cause if its "
+            "largest weight is at the token that matters most."
+        )
     )
     modes = _modes(model)
     if "word" not in modes:
-        st.caption(literal(f"{model.name} has no unknown token, so tokens can be removed by position only."))
-    if not _is_asked(VERDICT, trace, model, "Judge this run"):
+        st.caption(literal(say("{name} has no unknown token, so tokens can be removed by position only.", name=model.name)))
+    if not _is_asked(VERDICT, trace, model, say("Judge this run")):
         return
     cost = _cost(trace, model, len(trace.labels(state.kind)[1]) + 4.0 * trace.n_steps)
     found = {
-        mode: compute(f"Taking tokens away by {mode}", cost, judge_attention, model, trace, mode=mode, kind=state.kind)
+        mode: compute(
+            say("Taking tokens away by {mode}", mode=say(mode)), cost, judge_attention, model, trace, mode=mode, kind=state.kind
+        )
         for mode in modes
     }
     st.markdown(f"**{literal(_sentence(trace, model))}**")
@@ -207,12 +228,22 @@ def _show_verdict(trace: Trace, model: LoadedModel) -> None:
         return
     _draw_maps(found, trace)
     first = next(iter(found.values()))
-    judged = "; ".join(f"by {mode}, {each.n_judged} are judged and {left_out_words(each)}" for mode, each in found.items())
-    missing = "".join(f" {METHODS[name].title}: {why}" for name, why in first.missing.items())
-    words = (
-        f"Judged are steps in which a token matters by {LEAST} nats or more, among tokens that are content: "
-        f"{judged}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
-        f"A single run has no interval: its steps depend on each other.{missing}"
+    judged = say("; ").join(
+        say("by {mode}, {n_judged} are judged and {each}", mode=say(mode), n_judged=each.n_judged, each=left_out_words(each))
+        for mode, each in found.items()
+    )
+    missing = "".join(
+        say(" {measure}: {why}", measure=say(METHODS[name].title), why=why) for name, why in first.missing.items()
+    )
+    words = say(
+        "Judged are steps in which a token matters by {least} nats or more, among tokens that are "
+        "content: {judged}. {map_words}. ρ is Spearman's rank correlation; {floor_words}. A single run "
+        "has no interval: its steps depend on each other.{missing}",
+        least=LEAST,
+        judged=judged,
+        map_words=say(MAP_WORDS),
+        floor_words=say(FLOOR_WORDS),
+        missing=missing,
     )
     st.caption(literal(words))
     name, said = map_address(state.kind, state.layer, state.head), "print({0}.at({1}), {0}.n_judged, {0}.n_left_out)"
@@ -229,7 +260,7 @@ def _draw_maps(found: Mapping[str, Verdicts], trace: Trace) -> None:
     places = {name_of(layer, head): (layer, head) for layer in attention.layers for head in heads}
     # A measure's name may stand before the map's: `value_weighted L2 H3`.
     parts = [(method, rest) if method in METHODS else ("", name) for name in names for method, _, rest in [name.partition(" ")]]
-    titles = [f"{METHODS[method].title} {rest}".strip() if method else rest for method, rest in parts]
+    titles = [f"{say(METHODS[method].title)} {rest}".strip() if method else rest for method, rest in parts]
     columns: dict[str, list[Any]] = {"map": titles}
     for mode, frame in frames.items():
         columns[f"at the cause, {mode}"] = list(frame["top"])
@@ -242,7 +273,7 @@ def _draw_maps(found: Mapping[str, Verdicts], trace: Trace) -> None:
     here = name_of(state.layer, state.head)
     row = names.index(here) if here in names else None
     shares = [f"at the cause, {mode}" for mode in frames]
-    table.choose(columns, "Every map beside the cause", "verdict_table", row, go, percents=shares)
+    table.choose(columns, say("Every map beside the cause"), "verdict_table", row, go, percents=shares)
 
 
 # ---- is it needed?
@@ -252,30 +283,30 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
     """Draws the boxes for texts and what stands in a head's place, a toggle and, while it is on, what is lost."""
     state, is_large = st.session_state, display_options.current().is_large
     if not link.is_on("trial_every") and not isinstance(state.head, int):
-        st.info("Mean and maximum are not heads and cannot be removed. Choose a head above.", icon=":material/info:")
+        st.info(say("Mean and maximum are not heads and cannot be removed. Choose a head above."), icon=":material/info:")
         return
     if not is_large:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if model.task is not None:
-                link.selectbox("Fresh texts", SAMPLES, key="trial_samples", default=FIRST_SAMPLES, width=130)
-            link.segmented_control("In its place", INSTEAD, key="trial_how", help=glossary.sentence("In its place"))
-            link.toggle("Every head", key="trial_every")
+                link.selectbox(say("Fresh texts"), SAMPLES, key="trial_samples", default=FIRST_SAMPLES, width=130)
+            link.segmented_control(say("In its place"), INSTEAD, key="trial_how", help=glossary.sentence("In its place"))
+            link.toggle(say("Every head"), key="trial_every")
         link.text_area(
-            "Texts of your own, one a line",
+            say("Texts of your own, one a line"),
             key="trial_texts",
             height=68,
             most=MOST_TYPED,
-            placeholder="Empty: " + ("fresh texts of the task" if model.task is not None else "this run"),
+            placeholder=say("Empty: fresh texts of the task") if model.task is not None else say("Empty: this run"),
         )
     link.option("trial_how", INSTEAD)
     texts = _texts_of(trace, model)
-    if not _is_asked(KNOCK_OUT, trace, model, "Take it away"):
-        words = "Measured on this run alone: its one answer stays, or it does not."
+    if not _is_asked(KNOCK_OUT, trace, model, say("Take it away")):
+        words = say("Measured on this run alone: its one answer stays, or it does not.")
         if isinstance(texts, tuple):
-            words = f"Over {count_words(len(texts), 'text')} of your own."
+            words = say("Over {texts} of your own.", texts=count_words(len(texts), "text"))
         elif isinstance(texts, int):
             drawn = count_words(texts, "fresh text")
-            words = f"Over {drawn} of the task, of all lengths, against their right answers. A result is kept."
+            words = say("Over {drawn} of the task, of all lengths, against their right answers. A result is kept.", drawn=drawn)
         st.caption(literal(words))
         return
     head = None if state.trial_every else HeadAddress(state.kind, state.layer, state.head)
@@ -284,7 +315,7 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
     longest = max(map(len, read)) if model.task is None else max(model.task.evaluated_lengths)
     n_heads = 1 if head else len(all_heads(model.network.sizes))
     cost = 2.0 * longest * n_texts * (2 + n_heads) * model.n_parameters
-    found = compute("Taking heads away", cost, _knock_out, model, texts, state.trial_how, head)
+    found = compute(say("Taking heads away"), cost, _knock_out, model, texts, state.trial_how, head)
     traces: list[Trace] | Call = [trace]
     if not isinstance(texts, Trace):
         lines = Call("texts = {}", [*texts]) if isinstance(texts, tuple) else Call(sample_texts, model, texts, 0)
@@ -297,12 +328,23 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
         _every(found, is_large=is_large)
     else:
         [effect] = found.heads
-        answers = "right answers" if found.n_known == found.n_texts else "what was written" if not found.n_known else "answers"
+        answers = (
+            say("right answers")
+            if found.n_known == found.n_texts
+            else say("what was written")
+            if not found.n_known
+            else say("answers")
+        )
         before, without = percent_words(found.exact_before.value), percent_words(effect.exact.value)
-        words = (
-            f"{count_words(found.n_texts, 'text')}, {answers}: {before} are written with all heads, {without} without "
-            f"this one{_with_interval(effect.exact)}; log p of each token of the answer changes by "
-            f"{signed_words(effect.log_p.value)} nats on average."
+        words = say(
+            "{texts}, {answers}: {before} are written with all heads, {without} without this one{interval}; log p of each "
+            "token of the answer changes by {change} nats on average.",
+            texts=count_words(found.n_texts, "text"),
+            answers=answers,
+            before=before,
+            without=without,
+            interval=_with_interval(effect.exact),
+            change=signed_words(effect.log_p.value),
         )
         st.markdown(literal(words))
     if not is_large:
@@ -314,7 +356,11 @@ def _every(found: KnockOut, *, is_large: bool) -> None:
     state = st.session_state
     at = (state.layer, state.head)
     for column, (number, title) in zip(st.columns(2), TITLES.items(), strict=True):
-        words = f"Layers and heads of the {KIND_TITLES[state.kind]} by {title}; the table below has the same numbers"
+        words = say(
+            "Layers and heads of the {kind} by {title}; the table below has the same numbers",
+            kind=kind_words(state.kind),
+            title=say(title),
+        )
         key, file = f"trial-{number}", f"knock-out-{number}"
         with column:
             chart.draw(figures.knock_out, found, state.kind, number, at, key=key, words=words, file=file)
@@ -323,14 +369,16 @@ def _every(found: KnockOut, *, is_large: bool) -> None:
     stays, lost = [each.stays.ends for each in found.heads], [each.log_p.ends for each in found.heads]
     columns = {
         "head": [head_label(each.place.layer, each.place.head) for each in found.heads],
-        "attention": [each.place.kind for each in found.heads],
+        "attention": [known(each.place.kind) for each in found.heads],
         "answers that stay": [each.stays.value for each in found.heads],
         "answers that stay, 95 %": ["" if ends is None else interval_words(ends, percent_words) for ends in stays],
         "log p lost": [-each.log_p.value for each in found.heads],
         # `0.0 -`, since a `-` alone makes -0.000 of 0.
-        "log p lost, 95 %": ["" if ends is None else f"{0.0 - ends[1]:.3f} to {0.0 - ends[0]:.3f}" for ends in lost],
+        "log p lost, 95 %": [
+            "" if ends is None else say("{ends:.3f} to {ends2:.3f}", ends=0.0 - ends[1], ends2=0.0 - ends[0]) for ends in lost
+        ],
     }
-    table.show(columns, "What is lost without each head", percents=("answers that stay",), places=3)
+    table.show(columns, say("What is lost without each head"), percents=("answers that stay",), places=3)
 
 
 def _knock_out(
@@ -363,39 +411,58 @@ def _show_curves(trace: Trace, model: LoadedModel) -> None:
         return
     mode = _modes(model)[0]
     st.markdown(
-        "Tokens are removed in the order of each step's weights. If a map puts first what matters, removing its first "
-        "tokens loses much probability, and keeping only these loses little."
+        say(
+            "Tokens are removed in the order of each step's weights. If a map puts first what matters, "
+            "removing its first tokens loses much probability, and keeping only these loses little."
+        )
     )
-    if not _is_asked(CURVES, trace, model, "Take tokens away"):
+    if not _is_asked(CURVES, trace, model, say("Take tokens away")):
         return
     maps = tuple(dict.fromkeys(name_of(state.layer, head) for head in (state.head, "mean")))
     maps = (*maps, *_BESIDE)
     cost = _cost(trace, model, 2.0 * len(KS) * trace.n_steps * (len(maps) + 1 + N_RANDOM))
-    found = compute("Taking tokens away", cost, _curves, model, trace, state.kind, mode, maps)
+    found = compute(say("Taking tokens away"), cost, _curves, model, trace, state.kind, mode, maps)
     record(found, Call(faithfulness, model, trace, [curve.name for curve in found[:-2]], mode=mode, kind=state.kind))
     if math.isnan(found[0].comprehensiveness[0].value):
-        st.info("No step can be judged: none has two tokens to choose from, one of which matters.", icon=":material/info:")
+        st.info(say("No step can be judged: none has two tokens to choose from, one of which matters."), icon=":material/info:")
         return
     own, (cause, random) = found[0], found[-2:]
     without_own, without_cause, without_random = (curve.comprehensiveness[0].value for curve in (own, cause, random))
-    words = (
-        f"Without the token that {own.name} looks at most, {without_own:.2f} of the probability of what was written is lost; "
-        f"without the one that matters most {without_cause:.2f}, without a random one {without_random:.2f}. With that token "
-        f"alone {own.sufficiency[0].value:.2f} is lost, with a random one alone {random.sufficiency[0].value:.2f}."
+    words = say(
+        "Without the token that {name} looks at most, {without_own:.2f} of the probability of what was "
+        "written is lost; without the one that matters most {without_cause:.2f}, without a random one "
+        "{without_random:.2f}. With that token alone {value:.2f} is lost, with a random one alone "
+        "{value2:.2f}.",
+        name=own.name,
+        without_own=without_own,
+        without_cause=without_cause,
+        without_random=without_random,
+        value=own.sufficiency[0].value,
+        value2=random.sufficiency[0].value,
     )
     st.markdown(literal(words))
-    alt = f"Probability lost by k. {words}"
+    alt = say("Probability lost by k. {words}", words=words)
     figure = chart.draw(figures.faithfulness, found, key="trial-curves", words=alt, file="faithfulness")
     if display_options.current().is_large:
         return
     rows = [
-        {"order": curve.name, "k": k, "lost without them": without.value, "lost with them alone": alone.value}
+        {
+            say("order"): curve.name,
+            "k": k,
+            say("lost without them"): without.value,
+            say("lost with them alone"): alone.value,
+        }
         for curve in found
         for k, without, alone in zip(KS, curve.comprehensiveness, curve.sufficiency, strict=True)
     ]
-    with st.expander("The numbers"):
+    with st.expander(say("The numbers")):
         st.dataframe(pd.DataFrame(rows), hide_index=True)
-    st.caption(f"Of this run, tokens taken away by {mode}; special tokens always stay. A single run has no interval.")
+    st.caption(
+        say(
+            "Of this run, tokens taken away by {mode}; special tokens always stay. A single run has no interval.",
+            mode=say(mode),
+        )
+    )
     code.show(figure, key="code_of_tab")
 
 

@@ -8,8 +8,9 @@ from functools import partial
 import streamlit as st
 
 from transformer_viz.analysis.head_order import graded_head
-from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.analysis.sentences import Piece, Sentence, say_sentence
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.architecture import Block, summary
 from transformer_viz.trace.trace import Trace
@@ -32,15 +33,14 @@ from transformer_viz.views.explore import compare_with, curtain, hypotheses, mea
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import aligner, display_options, focus, levels, link, own_text, words
 
-TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
+TITLE, ICON, ORDER = later("Explore"), ":material/grid_on:", 0
 HAS_VIEWER = True
 """Which writes its part of the address itself."""
-_DRAWING, _WIDE, _LARGE = "The model", 372, 470
+_DRAWING, _WIDE, _LARGE = later("The model"), 372, 470
 """The drawing of the model, and its width in pixels."""
-_LEARNED = "; nobody told it how. "
-_LEAKS = (
-    "Only in training: a mask was forgotten there, so the model could read its answer. By itself it writes nothing right. "
-    "Masks shows where it looked, with the mistake *No causal mask*."
+_LEAKS = later(
+    "Only in training: a mask was forgotten there, so the model could read its answer. By itself it "
+    "writes nothing right. Masks shows where it looked, with the mistake *No causal mask*."
 )
 
 
@@ -95,7 +95,7 @@ def show() -> None:
     is_told = model.task is not None and chosen.with_answer and not chosen.is_large and by_lesson is None
     is_leaky = is_told and bool(getattr(model, "recipe", {}).get("mistake"))
     if is_leaky:
-        st.caption(_LEAKS)
+        st.caption(say(_LEAKS))
     if model.task is not None and trace.expected is None and (remark := model.task.remark(model.task.read(chosen.text))):
         st.info(literal(remark), icon=":material/help:")
     if chosen.with_answer and not chosen.is_large:
@@ -105,14 +105,19 @@ def show() -> None:
     tree = None
     if search is not None and covered is not None and covered.cover.is_of_search:
         hypotheses.show_covered(covered.words)
-    if search is not None and by_lesson is None and not display_options.is_hidden("The branches of a search"):
+    if search is not None and by_lesson is None and not display_options.is_hidden(later("The branches of a search")):
         st.markdown(hypotheses.comparison(greedy, whole, search))
         tree = hypotheses.show(whole, search, node, greedy=greedy)
-        hypotheses.say(trace, search, node)
+        hypotheses.tell(trace, search, node)
     with _beside_model(shown, model, large=chosen.is_large):
         remarks: Sentence = ()
         if is_told:
-            remarks += ("strong", f"This model {model.task.about}"), ("plain", ". " if is_leaky else _LEARNED)
+            does: Piece = ("strong", say("This model {does}", does=say(model.task.about)))
+            remarks += (
+                say_sentence("{this_model_does}. ", this_model_does=does)
+                if is_leaky
+                else say_sentence("{this_model_does}; nobody told it how. ", this_model_does=does)
+            )
         below = partial(_draw_below, trace, model, chosen)
         picture.show(shown, chosen, now, measuring.measured, remark=remarks, below=below)
     if by_lesson is None and now.offer is None:
@@ -135,7 +140,8 @@ def _decode(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
 
 def _draw_below(trace: Trace, model: LoadedModel, chosen: bar.Bar) -> None:
     """Draws what stands in the row below the picture."""
-    link.toggle(_DRAWING, key="where", help=f"{glossary.sentence(_DRAWING)}: {summary(model.architecture)}")
+    about = say("{term}: {sentence}", term=glossary.sentence(_DRAWING), sentence=summary(model.architecture))
+    link.toggle(say(_DRAWING), key="where", help=about)
     # Compare shows the answer, and decodes greedily and by sampling as this page does: a search has more settings here.
     has_sides = decoding.strategy(model) in ("greedy", "sample")
     if levels.is_all() and chosen.with_answer and not chosen.is_large and has_sides:
@@ -154,7 +160,7 @@ def _draw_last_picture(chosen: bar.Bar) -> None:
         return
     focus.start(trace, model)
     aligner.start(trace, model)
-    st.caption(f"The last picture, of {of_run(text)}:")
+    st.caption(say("The last picture, of {text}:", text=of_run(text)))
     picture.show(trace, chosen, is_grey=True)
 
 
@@ -169,10 +175,10 @@ def _beside_model(trace: Trace, model: LoadedModel, *, large: bool) -> Generator
             now = focus.current()
             marks = drawing.Marks(
                 focus=(now.kind, now.layer),
-                head=f"head {now.head + 1}" if isinstance(now.head, int) else f"{now.head} of heads",
+                head=focus.head_words(now.head),
                 may={(kind, layer) for kind in trace.kinds for layer in trace.attentions[kind].layers},
             )
-            title = f"The model that runs: {summary(model.architecture)}."
+            title = say("The model that runs: {architecture}.", architecture=summary(model.architecture))
 
             def go(block: Block) -> None:
                 """To the same head of another attention; one that it has not is not gone to (`focus.start`)."""

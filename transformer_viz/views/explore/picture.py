@@ -7,10 +7,11 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.head_order import farthest_head
-from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.analysis.sentences import Sentence, say_sentence
 from transformer_viz.errors import join_names
 from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import output_strip
+from transformer_viz.language import later, say
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.hidden_answer import COVERED, HIDDEN
 from transformer_viz.trace.trace import Trace
@@ -21,8 +22,7 @@ from transformer_viz.views.state import aligner, focus, lesson_place, levels, li
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.vocabulary import END
 
-_CLICK = ": click a small map for another."
-_ENDS = {"word": "your own word", "head": "another head", "why": "why there?"}
+_ENDS = {"word": later("your own word"), "head": later("another head"), "why": later("why there?")}
 """What one may do after the last step."""
 
 
@@ -99,12 +99,17 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
     """What the page says of the run as it is seen."""
     link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     aligns = aligner.current(trace) if curtain.is_open else None
-    here = () if levels.is_all() else (("head", ""), ("plain", " of "), ("kind", ""), ("plain", _CLICK))
+    # The browser says which these are.
+    now: Any = {"head": ("head", ""), "kind": ("kind", "")}
+    here = say_sentence("{head} of {kind}: click a small map for another.", **now)
+    here = () if levels.is_all() else here
     parts: dict[str, Any] = {
         "aligner": aligned(trace, aligns),
         "saved": picture_title(trace),
         "remark": [*term_tips.mark(remark, told=("weight",)), *here] if not chosen.is_large else [],
-        "ways": {} if levels.is_all() or "cross" not in trace.kinds else {trace.n_steps - 1: _ENDS},
+        "ways": {}
+        if levels.is_all() or "cross" not in trace.kinds
+        else {trace.n_steps - 1: {way: say(words) for way, words in _ENDS.items()}},
         "measures": measured.switch,
         **({} if curtain.asked is None else {"asked": curtain.asked}),
     }
@@ -112,7 +117,7 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
         row = curtain.row
         # What a question may not tell, from a row on: of the run itself it has been taken out already.
         parts["coveredFrom"], parts["coveredWords"] = row, [("plain", curtain.words)]
-        covered = {"text": HIDDEN, "title": COVERED, "class": "covered", "tint": 0}
+        covered = {"text": HIDDEN, "title": say(COVERED), "class": "covered", "tint": 0}
         # Where a visitor is asked first, nothing is to be seen yet of what is still to come.
         later = covered if curtain.offer is None else {**covered, "text": ""}
         parts["output"] = [*output_strip(trace)[:row], covered, *[later] * (trace.n_steps - row - 1)]

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import enumerated, later, say
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import guess, measured, opened, uploader
@@ -28,9 +29,14 @@ tv.save_trace(trace, "mine.npz")"""
 
 
 _WAYS: tuple[tuple[str, ...], ...] = (
-    ("From this app", "The tab Export of any run: Data, then Trace."),
-    ("From the command line", "Any checkpoint or `--model`, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
-    ("From your own model", "Attention that another program computed; one kind is enough.", _PYTHON, "python"),
+    (later("From this app"), later("The tab Export of any run: Data, then Trace.")),
+    (
+        later("From the command line"),
+        later("Any checkpoint or `--model`, any strategy; a beam search brings its tree."),
+        _COMMAND,
+        "bash",
+    ),
+    (later("From your own model"), later("Attention that another program computed; one kind is enough."), _PYTHON, "python"),
 )
 
 
@@ -42,26 +48,34 @@ def show() -> None:
     # What a trace file is, and three ways to one. The URL is left as it is: a link may wait for its file.
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        st.markdown("#### Open a trace file")
+        st.markdown(say("#### Open a trace file"))
         st.markdown(
-            "A trace is the complete record of one run: its tokens, attention, masks and steps. It is shown here without "
-            "the model that made it."
+            say(
+                "A trace is the complete record of one run: its tokens, attention, masks and steps. It is shown "
+                "here without the model that made it."
+            )
         )
         if {*link.address()} - {"checkpoint"}:
-            words = "A link cannot hold a file. Drop the file here, and the link's layer, head and step are shown."
+            words = say("A link cannot hold a file. Drop the file here, and the link's layer, head and step are shown.")
             st.info(words, icon=":material/link:")
         with st.container(key="open-drop"):
             opened.box("open")
-            opened.say()
+            opened.tell()
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Open an example", icon=":material/play_arrow:", key="open-example", on_click=_open_example)
-            st.caption(f"{_EXAMPLE}, decoded now by the checkpoint {_EXAMPLE_CHECKPOINT}, as a file.")
-        st.caption("Nothing in a file can run. The server keeps no file; only this session sees it.")
+            st.button(say("Open an example"), icon=":material/play_arrow:", key="open-example", on_click=_open_example)
+            st.caption(
+                say(
+                    "{example}, decoded now by the checkpoint {example_checkpoint}, as a file.",
+                    example=_EXAMPLE,
+                    example_checkpoint=_EXAMPLE_CHECKPOINT,
+                )
+            )
+        st.caption(say("Nothing in a file can run. The server keeps no file; only this session sees it."))
     with right:
-        st.markdown("#### Three ways to get one")
+        st.markdown(say("#### Three ways to get one"))
         for title, words, *lines in _WAYS:
             with st.container(border=True):
-                st.markdown(f"**{title}** &nbsp; {words}")
+                st.markdown(f"**{say(title)}** &nbsp; {say(words)}")
                 if lines:
                     st.code(lines[0], language=lines[1], wrap_lines=lines[1] == "bash")
 
@@ -105,11 +119,11 @@ def _show_file() -> None:
     held = file_measures.held(tokens, is_offered=covers.is_open and measured.are_shown())
     if search is not None and now.with_answer:
         tree = hypotheses.show(whole, search, node)
-        hypotheses.say(tokens, search, node)
+        hypotheses.tell(tokens, search, node)
     picture.show(shown, now, covers, held)
     tables.show(Shown(shown, tokens, whole=whole, measured=held, tree=tree))
-    if left_out := [*["What if"] * whole.writes, *["the untrained baseline"] * ("task" in whole.made_by)]:
-        st.caption(f"Not available for a file, since they run the model: {', '.join(left_out)}.")
+    if left_out := [*[say("What if")] * whole.writes, *[say("the untrained baseline")] * ("task" in whole.made_by)]:
+        st.caption(say("Not available for a file, since they run the model: {left_out}.", left_out=enumerated(left_out)))
 
 
 def _chooser() -> str:
@@ -120,27 +134,27 @@ def _chooser() -> str:
         state.open_seen = opened.latest()
     with st.container(horizontal=True, vertical_alignment="center", key="file-bar"):
         looks: Any = {"label_visibility": "collapsed", "width": 320, "persist_state": "session"}
-        st.selectbox("Opened file", names, key="open_name", on_change=opened.hush, **looks)
-        with st.popover("Open another", icon=":material/folder_open:"):
+        st.selectbox(say("Opened file"), names, key="open_name", on_change=opened.hush, **looks)
+        with st.popover(say("Open another"), icon=":material/folder_open:"):
             opened.box("open")
         st.button(
-            "Close",
+            say("Close"),
             icon=":material/close:",
             key="open-close",
             on_click=lambda: opened.close(state.open_name),
             type="tertiary",
-            help="Close this file",
+            help=say("Close this file"),
         )
         # What was read and written, and what the file says made it.
         trace = opened.get(state.open_name).trace
         by = [trace.made_by[key] for key in ("checkpoint", "variant", "strategy", "device") if trace.made_by.get(key)]
-        by = [_short(str(one)) for one in by] + ["part of its attention not seen"] * bool(trace.made_by.get("not_seen"))
-        by += [f"edit {_short(edit)}" for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])
-        by += [f"with the mistake {_short(trace.mistake)}"] if trace.mistake else []
+        by = [_short(str(one)) for one in by] + [say("part of its attention not seen")] * bool(trace.made_by.get("not_seen"))
+        by += [say("edit {edit}", edit=_short(edit)) for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])
+        by += [say("with the mistake {mistake}", mistake=_short(trace.mistake))] if trace.mistake else []
         texts = (trace.source, trace.text) if display_options.current().with_answer else (trace.source,)
         run = " → ".join(f"**{literal(display_token(text, _LONGEST_WORDS))}**" for text in texts if text)
         st.markdown(" · ".join(filter(None, [run, literal(", ".join(by))])))
-    opened.say()
+    opened.tell()
     return state.open_name
 
 

@@ -14,8 +14,9 @@ from transformer_viz.addresses import map_address
 from transformer_viz.analysis.compare_words import change_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import rounded_words
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import kind_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.store import to_bytes
@@ -30,10 +31,10 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
-TITLE, ORDER, NEEDS_MODEL = "What if", 1, True
-TELLS = "Other runs"
+TITLE, ORDER, NEEDS_MODEL = later("What if"), 1, True
+TELLS = later("Other runs")
 
-HOWS = ("another token", "a beginning of your own", "banned tokens", "a target of your own")
+HOWS = (later("another token"), later("a beginning of your own"), later("banned tokens"), later("a target of your own"))
 TOKEN, BEGINNING, BAN, TARGET = HOWS
 _LONGEST_SOUGHT, _LONGEST_CHANGE = 64, 512
 MOST_FOUND = 50
@@ -51,30 +52,30 @@ def show(shown: Shown) -> None:
         state.what_if_of, state.what_if_prefix = run, ""
     vocabulary = Vocabulary(model)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        how = link.segmented_control("What if it had …", HOWS, key="what_if_how")
-        link.hidden("what_if_prefix", partial(_is_possible, vocabulary), "tokens of this model, as JSON")
+        how = link.segmented_control(say("What if it had …"), HOWS, key="what_if_how")
+        link.hidden("what_if_prefix", partial(_is_possible, vocabulary), say("tokens of this model, as JSON"))
         if how == TOKEN:
             _token_controls(trace, model, vocabulary)
         elif how == BEGINNING:
-            words = "what the output begins with"
-            link.text_input("begins with", key="what_if_begin", most=_LONGEST_CHANGE, width=300, placeholder=words)
+            words = say("what the output begins with")
+            link.text_input(say("begins with"), key="what_if_begin", most=_LONGEST_CHANGE, width=300, placeholder=words)
         elif how == BAN:
             tokens = vocabulary.tokens
             if vocabulary.is_searched:
                 likely = vocabulary.written(trace)
                 found = vocabulary.found(sought) if (sought := _sought(vocabulary)) else likely
                 tokens = list(dict.fromkeys([*link.chosen("what_if_ban", vocabulary.tokens, vocabulary.label), *found]))
-            link.multiselect("never write", tokens, key="what_if_ban", width=360, words=vocabulary.label)
+            link.multiselect(say("never write"), tokens, key="what_if_ban", width=360, words=vocabulary.label)
         else:
-            words = "any target text"
-            link.text_input("to read", key="what_if_target", most=_LONGEST_CHANGE, width=360, placeholder=words)
+            words = say("any target text")
+            link.text_input(say("to read"), key="what_if_target", most=_LONGEST_CHANGE, width=360, placeholder=words)
         nothing = {f"what_if_{name}": "" for name in ("prefix", "token", "begin", "target")}
         undo: Any = {"on_click": state.update, "kwargs": {**nothing, "what_if_ban": []}}
-        st.button("Undo", icon=":material/undo:", key="what-if-undo", **undo)
+        st.button(say("Undo"), icon=":material/undo:", key="what-if-undo", **undo)
     try:
         other = _run(trace, model)
     except TraceTooLarge:
-        st.warning("The changed run would need more memory than the page allows. Shorten it.", icon=":material/memory:")
+        st.warning(say("The changed run would need more memory than the page allows. Shorten it."), icon=":material/memory:")
         return
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
@@ -84,20 +85,34 @@ def show(shown: Shown) -> None:
         return
     comparison = compare(trace, other)
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (trace, other)]
-    where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
+    where = (
+        say("They are the same.")
+        if comparison.parted is None
+        else say("They diverge at step {parted}.", parted=comparison.parted + 1)
+    )
     totals = [sum(step.log_probability for step in run.steps[run.n_given :]) for run in (trace, other)]
     st.markdown(
-        f"As it was, and as the pictures above show it: {texts[0]}, log p = {rounded_words(totals[0], 4)}. "
-        f"Changed: {texts[1]}, log p = {rounded_words(totals[1], 4)}. {where}"
+        say(
+            "As it was, and as the pictures above show it: {texts}, log p = {totals}. Changed: {texts2}, log "
+            "p = {totals2}. {where}",
+            texts=texts[0],
+            totals=rounded_words(totals[0], 4),
+            texts2=texts[1],
+            totals2=rounded_words(totals[1], 4),
+            where=where,
+        )
     )
     if comparison.largest is not None:
-        words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."
+        words = say("Largest change of a weight where both have a cell: {largest}.", largest=change_words(comparison.largest))
         focus.say_largest(comparison, words, "what-if-largest")
     place = map_address(state.kind, state.layer, state.head)
-    words, key = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference", "what-if-chart"
+    words, key = (
+        say("{kind} of the focus head in both runs, and the signed difference", kind=kind_words(state.kind)),
+        "what-if-chart",
+    )
     figure = chart.draw(figures.before_and_after, trace, other, place, key=key, words=words, file="what-if")
     st.download_button(
-        "The other run as a file", to_bytes(other), "what-if.npz", "application/octet-stream", icon=":material/download:"
+        say("The other run as a file"), to_bytes(other), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )
     parted = Call(compare, trace, other)
     code.show(Call("print({}.text, {}.text, {}.parted)", trace, other, parted), figure, key="code_of_tab")
@@ -134,7 +149,7 @@ def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: "Vocabulary"
         state.what_if_step = n
     if "what_if_step" not in state and "what_if_step" not in link.address():
         state.what_if_step = max(least, min(words.token_step(changed) + 1, n))
-    at = link.number_input("at step", least, n, least, key="what_if_step", width=120) - 1
+    at = link.number_input(say("at step"), least, n, least, key="what_if_step", width=120) - 1
     step = changed.steps[at]
     # Where both have written the same so far, the run as it was says what is replaced; further on what was most probable.
     is_known = at < len(trace.steps) and trace.output_tokens[:at] == changed.output_tokens[:at]
@@ -149,19 +164,19 @@ def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: "Vocabulary"
 
     def label(token: Token) -> str:
         if token == "":
-            return f"{written}, as it was"
+            return say("{written}, as it was", written=written)
         chance = f" (p = {probabilities[token]:.2g})" if token in probabilities else ""
         return f"{vocabulary.label(token)}{chance}"
 
     st.selectbox(
-        f"instead of {literal(written)}",
+        say("instead of {written}", written=literal(written)),
         options,
         key="what_if_token",
         width=230,
         format_func=label,
         on_change=_force,
         args=(trace, changed, vocabulary),
-        help="Type to search. The model's candidates come first.",
+        help=say("Type to search. The model's candidates come first."),
     )
 
 
@@ -169,8 +184,8 @@ def _sought(vocabulary: "Vocabulary") -> str:
     """Draws a box that searches a large vocabulary. Returns what was typed; "" where the other box has all tokens."""
     if not vocabulary.is_searched:
         return ""
-    words = f"all {len(vocabulary.tokens):,} tokens"
-    return st.text_input("find in the vocabulary", key="what_if_find", width=190, placeholder=words)[:_LONGEST_SOUGHT]
+    words = say("all {count:,} tokens", count=len(vocabulary.tokens))
+    return st.text_input(say("find in the vocabulary"), key="what_if_find", width=190, placeholder=words)[:_LONGEST_SOUGHT]
 
 
 def _force(trace: Trace, changed: Trace, vocabulary: "Vocabulary") -> None:
@@ -228,7 +243,11 @@ class Vocabulary:
         """What a person reads; where several ids may have one label, with the id."""
         if isinstance(token, str):
             return display_token(token)
-        return f"{display_token(self.model.tokenizer.target_labels([token])[0])} (id {token})"
+        return say(
+            "{target_labels} (id {token})",
+            target_labels=display_token(self.model.tokenizer.target_labels([token])[0]),
+            token=token,
+        )
 
     def written(self, trace: Trace) -> list[Token]:
         """What a run has written after what was given."""

@@ -16,8 +16,9 @@ from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.attention import SWITCHED_OFF
+from transformer_viz.language import later, say
 from transformer_viz.mask_checks.effect import SAMPLES, measure_effect
-from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words
+from transformer_viz.terms import Kind, head_label, kind_words, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
@@ -29,12 +30,12 @@ from transformer_viz.views.masks.over_many import MOST_WRITTEN, OverMany
 from transformer_viz.views.masks.setup import MOST_OF_EDITS, Setup
 from transformer_viz.views.state import focus, link
 
-TITLE, ORDER = "Change and run again", 2
+TITLE, ORDER = later("Change and run again"), 2
 
 _TO_LARGEST = "lab_to_largest"
 """In the session, until the page has run: a head was switched off, whose own map does not change."""
-_CLICKS = ("flips the cell", "flips the row", "flips the column", "forces the row onto the key")
-_REACHES = ("all layers and heads", "this layer", "this head")
+_CLICKS = (later("flips the cell"), later("flips the row"), later("flips the column"), later("forces the row onto the key"))
+_REACHES = (later("all layers and heads"), later("this layer"), later("this head"))
 
 
 def show(setup: Setup) -> None:
@@ -46,20 +47,39 @@ def show(setup: Setup) -> None:
     many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
     with st.container(horizontal=True, vertical_alignment="center", key="change-controls"):
         quiet: Any = {"width": 230, "label_visibility": "collapsed"}
-        link.selectbox("A click on the mask", _CLICKS, key="click", words="a click {}".format, **quiet)
-        link.selectbox("and reaches", _REACHES, key="reach", words="in {}".format, **quiet)
+        link.selectbox(
+            say("A click on the mask"),
+            _CLICKS,
+            key="click",
+            words="a click {}".format,
+            said=lambda does: say("a click {does}", does=say(does)),
+            **quiet,
+        )
+        link.selectbox(
+            say("and reaches"),
+            _REACHES,
+            key="reach",
+            words="in {}".format,
+            said=lambda where: say("in {where}", where=say(where)),
+            **quiet,
+        )
         # Buttons that change all rows at once: the kind's mask, or a head.
         kind, layer, head = _one_head()
         title, place = head_label(layer, head), AttentionAddress(kind, layer, head)
         with st.container(horizontal=True, width="content"):
             for label, icon, edit, words in (
-                ("Mask off", "grid_off", MaskOff(AttentionAddress(kind)), f"Nothing is masked in the {KIND_TITLES[kind]}"),
-                (f"{title} off", "visibility_off", HeadOff(place), "This head's output becomes zeros"),
                 (
-                    f"{title} uniform",
+                    say("Mask off"),
+                    "grid_off",
+                    MaskOff(AttentionAddress(kind)),
+                    say("Nothing is masked in the {kind}", kind=kind_words(kind)),
+                ),
+                (say("{title} off", title=title), "visibility_off", HeadOff(place), say("This head's output becomes zeros")),
+                (
+                    say("{title} uniform", title=title),
                     "density_small",
                     Force(place, None, ()),
-                    "Every row of this head spreads its weight uniformly",
+                    say("Every row of this head spreads its weight uniformly"),
                 ),
             ):
                 st.button(label, icon=f":material/{icon}:", on_click=_switch, args=(edit,), help=words)
@@ -68,31 +88,37 @@ def show(setup: Setup) -> None:
     cause, result = st.columns(2)
     with cause:
         link.text_input(
-            "Edits as text",
+            say("Edits as text"),
             key="edits",
             most=MOST_OF_EDITS,
             placeholder="cross:3-5, decoder:off, cross.2.4:zero, cross.1.1:3=5",
-            help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
-            "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
+            help=say(
+                "kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; "
+                "kind.layer.head:zero switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit "
+                "holds for every sentence of the batch."
+            ),
         )
     with result:
         # The same change over many strings, and the run as a file.
         if setup.is_changed:
-            words = f"The effect over {SAMPLES} strings"
+            words = say("The effect over {samples} strings", samples=SAMPLES)
             if setup.many is not None:
                 link.text_area(
-                    "The effect over many texts, one a line",
+                    say("The effect over many texts, one a line"),
                     key="many",
                     most=bar.MOST_TYPED,
                     height=90,
-                    placeholder="Empty: the texts above",
-                    help=f"At most {MOST_WRITTEN} tokens are written for each; edits count from a text's own first token.",
+                    placeholder=say("Empty: the texts above"),
+                    help=say(
+                        "At most {most_written} tokens are written for each; edits count from a text's own first token.",
+                        most_written=MOST_WRITTEN,
+                    ),
                 )
-                words = f"The effect over {len(setup.many)} texts"
+                words = say("The effect over {count} texts", count=len(setup.many))
             many.controls(words)
             many.result("effect")
             st.download_button(
-                "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
+                say("This run as a file"), to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
             )
     _steps(before, after)
     said = Call("print({0}.text, {1}.text, {2}.largest)", before, after, Call(compare, before, after))
@@ -135,7 +161,8 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
     """Draws which heads are off, what comes out differently, and the way to the largest change."""
     if not setup.is_changed:
         st.info(
-            "Nothing is changed yet. Click a cell of the mask, or a label for its row or column.", icon=":material/touch_app:"
+            say("Nothing is changed yet. Click a cell of the mask, or a label for its row or column."),
+            icon=":material/touch_app:",
         )
         return
     comparison = compare(before, after)
@@ -144,13 +171,15 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
             if isinstance(edit, HeadOff):
                 # What switching off means, and the way back: the focus may be elsewhere by now.
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    st.markdown(f"**{off_words(edit)}**: {SWITCHED_OFF[0].lower()}{SWITCHED_OFF[1:]}", width="content")
-                    st.button("On again", f"on-{edit}", on_click=_toggle, args=(edit,), icon=":material/undo:", type="tertiary")
+                    st.markdown(say("**{head}**: {does}", head=off_words(edit), does=say(SWITCHED_OFF)), width="content")
+                    st.button(
+                        say("On again"), f"on-{edit}", on_click=_toggle, args=(edit,), icon=":material/undo:", type="tertiary"
+                    )
         st.markdown(_outcome_words(before, after, comparison.parted))
         if comparison.largest is None:
-            st.markdown("No weight changes.")
+            st.markdown(say("No weight changes."))
         else:
-            words = f"Largest change: {change_words(comparison.largest)}."
+            words = say("Largest change: {largest}.", largest=change_words(comparison.largest))
             focus.say_largest(comparison, words, "change-largest")
 
 
@@ -158,40 +187,48 @@ def _outcome_words(before: Trace, after: Trace, parted: int | None) -> str:
     """What was written before and after; of a model that writes nothing, what it puts at its mask tokens."""
     if after.n_steps:
         if parted is None:
-            return "**The output is the same.**"
+            return say("**The output is the same.**")
         texts = [f"**{of_run(run.text)}**" for run in (before, after)]
-        stopped = ", which the limit stopped" if after.finished == "length" else ""
-        return f"**The output changes from step {parted + 1} on.** {texts[0]} has become {texts[1]}{stopped}."
+        fields: dict[str, Any] = {"step": parted + 1, "before": texts[0], "after": texts[1]}
+        return (
+            say("**The output changes from step {step} on.** {before} has become {after}, which the limit stopped.", **fields)
+            if after.finished == "length"
+            else say("**The output changes from step {step} on.** {before} has become {after}.", **fields)
+        )
     if not before.fills:
-        return "**This model writes nothing**; its weights change."
+        return say("**This model writes nothing**; its weights change.")
     first, second = map(fills_words, (before, after))
     if first == second:
-        return "**What it puts at its mask tokens is the same.**"
-    return f"**What it puts at its mask tokens changes.** **{of_run(first)}** has become **{of_run(second)}**."
+        return say("**What it puts at its mask tokens is the same.**")
+    return say(
+        "**What it puts at its mask tokens changes.** **{first}** has become **{second}**.",
+        first=of_run(first),
+        second=of_run(second),
+    )
 
 
 def _steps(before: Trace, after: Trace) -> None:
     """Draws what was written step by step, or what stands at the mask tokens, with its probability."""
     if after.n_steps:
-        name, both = "step", [[(step.token, step.probability) for step in run.steps] for run in (before, after)]
+        name, both = say("step"), [[(step.token, step.probability) for step in run.steps] for run in (before, after)]
         pairs = list(enumerate(zip_longest(*both, fillvalue=(None, None)), start=1))[after.n_given :]
     else:
-        name, both = "place", [[fill.candidates[0] for fill in run.fills] for run in (before, after)]
+        name, both = say("place"), [[fill.candidates[0] for fill in run.fills] for run in (before, after)]
         pairs = list(zip([place_words(fill.place) for fill in after.fills], zip(*both, strict=True), strict=True))
     rows = [
         {
             name: place,
-            "before": "" if first is None else display_token(first),
-            "p before": p_first,
-            "after": "" if second is None else display_token(second),
-            "p after": p_second,
-            "compared": "differs" if first != second else "",
+            say("before"): "" if first is None else display_token(first),
+            say("p before"): p_first,
+            say("after"): "" if second is None else display_token(second),
+            say("p after"): p_second,
+            say("compared"): say("differs") if first != second else "",
         }
         for place, ((first, p_first), (second, p_second)) in pairs
     ]
     if rows:
         looks: Any = {"min_value": 0.0, "max_value": 1.0, "format": "%.4f"}
-        bars = {name: st.column_config.ProgressColumn(name, **looks) for name in ("p before", "p after")}
+        bars = {name: st.column_config.ProgressColumn(name, **looks) for name in (say("p before"), say("p after"))}
         st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bars)
 
 

@@ -7,7 +7,8 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.language import say
+from transformer_viz.terms import kind_words
 from transformer_viz.text_display import display_text, display_token
 from transformer_viz.trace.hidden_answer import between
 from transformer_viz.trace.trace import Trace
@@ -31,11 +32,17 @@ def show(setup: Setup, covered: Covered, written: Trace) -> None:
     else:
         seen, step = covered.cover.of(written), covered.cover.step or 0
         begun = between(written).join(map(display_token, seen.output_tokens[:step]))
-        st.markdown(f"{of_run(seen.source)} becomes **{of_run(begun)}** … {covered.words}")
+        st.markdown(
+            say("{source} becomes **{begun}** … {words}", source=of_run(seen.source), begun=of_run(begun), words=covered.words)
+        )
         at = focus.Focus("lesson", covered.asked.spot.kind, covered.asked.spot.layer, covered.asked.spot.head, step)
         for kind, call in pictures.mosaic_calls(seen, display_options.current(), at).items():
             if kind == at.kind:
-                chart.show(call(), lesson_card.MASKS_KEY, f"All heads of the {KIND_TITLES[kind]}. {covered.words}")
+                chart.show(
+                    call(),
+                    lesson_card.MASKS_KEY,
+                    say("All heads of the {kind}. {words}", kind=kind_words(kind), words=covered.words),
+                )
 
 
 def _show_masks(setup: Setup, covered: Covered) -> None:
@@ -46,4 +53,4 @@ def _show_masks(setup: Setup, covered: Covered) -> None:
     page: Style = style.figure_style()
     title = f"{setup.sentence + 1}: {display_text(trace.source)}"
     figure = figures.mask_grid([parts], [title], columns=3, style=replace(page, large=True))
-    chart.show(figure, lesson_card.MASKS_KEY, f"The masks of this sentence. {covered.words}")
+    chart.show(figure, lesson_card.MASKS_KEY, say("The masks of this sentence. {words}", words=covered.words))

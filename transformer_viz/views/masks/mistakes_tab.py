@@ -9,10 +9,11 @@ from transformer_viz.addresses import map_address
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import forbidden_weight, most_forbidden
 from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.language import later, say, sentences
 from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.model.mistakes import MISTAKES, Mistake
 from transformer_viz.numbers_in_words import percent_words, rounded_words
-from transformer_viz.terms import KIND_TITLES, head_label
+from transformer_viz.terms import head_label, kind_words
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code, style
@@ -24,7 +25,7 @@ from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link
 from transformer_viz.vocabulary import PAD
 
-TITLE, ORDER = "Mistakes", 3
+TITLE, ORDER = later("Mistakes"), 3
 _LONGEST_TEXT = 24
 _SEEN = "mistake_seen"
 """In the session: the mistake that was shown last, and of what."""
@@ -46,8 +47,11 @@ def show(setup: Setup) -> None:
     """Draws the mistake that is made now beside the right mask, and cards, two a row."""
     if setup.model.task is None:
         st.info(
-            "These mistakes are made in the model that comes with this app: choose one of its checkpoints above. "
-            f"Masks of {literal(setup.model.name)} are changed by hand under *Change and run again*.",
+            say(
+                "These mistakes are made in the model that comes with this app: choose one of its checkpoints "
+                "above. Masks of {name} are changed by hand under *Change and run again*.",
+                name=literal(setup.model.name),
+            ),
             icon=":material/bug_report:",
         )
         return
@@ -60,8 +64,8 @@ def show(setup: Setup) -> None:
     _seen(setup, learned)
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
-        many.controls(f"… and over {SAMPLES} strings")
-        st.caption("Each mistake is made in this model, on this batch; the numbers are of those runs.")
+        many.controls(say("… and over {samples} strings", samples=SAMPLES))
+        st.caption(say("Each mistake is made in this model, on this batch; the numbers are of those runs."))
     cards = list(MISTAKES.values())
     for start in range(0, len(cards), 2):
         for column, mistake in zip(st.columns(2), cards[start : start + 2], strict=False):
@@ -108,26 +112,36 @@ def _seen(setup: Setup, learned: Mistake | None) -> None:
     """
     if setup.mistake is None:
         st.caption(
-            "Make a mistake, and the head that looks most at what it must not see is shown here, before and after."
+            say("Make a mistake, and the head that looks most at what it must not see is shown here, before and after.")
             if learned is None
-            else f"This model was trained with the mistake **{learned.title}**: make it here, and see where it looked."
+            else say(
+                "This model was trained with the mistake **{title}**: make it here, and see where it looked.",
+                title=say(learned.title),
+            )
         )
         return
     right, wrong = (setup.sound(name).forced()[setup.sentence] for name in (None, setup.mistake))
-    found, title = most_forbidden(right, wrong), MISTAKES[setup.mistake].title
+    found, title = most_forbidden(right, wrong), say(MISTAKES[setup.mistake].title)
     if found is None:
-        st.markdown(f"With **{title}** no head looks at anything that the right mask hides in this sentence.")
+        st.markdown(say("With **{title}** no head looks at anything that the right mask hides in this sentence.", title=title))
         return
     kind, layer, head, share = found
     target = setup.typed.targets[setup.sentence]
-    reads = "its own output" if target is None else of_run(target)
+    reads = say("its own output") if target is None else of_run(target)
     st.markdown(
-        f"With **{title}** {head_label(layer, head)} of the {KIND_TITLES[kind]} spends {percent_words(share, 1)} of its weight "
-        f"on what the right mask hides. *Before* has the right mask and *after* the mistake; both read {reads}:"
+        say(
+            "With **{title}** {layer} of the {kind} spends {share} of its weight on what the right mask "
+            "hides. *Before* has the right mask and *after* the mistake; both read {reads}:",
+            title=title,
+            layer=head_label(layer, head),
+            kind=kind_words(kind),
+            share=percent_words(share, 1),
+            reads=reads,
+        )
     )
     state, place = st.session_state, (kind, layer, head)
     if place != (state.kind, state.layer, state.head):
-        focus.go_to_head_button(f"Go to {head_label(layer, head)}", "mistake-go", place)
+        focus.go_to_head_button(say("Go to {layer}", layer=head_label(layer, head)), "mistake-go", place)
     picture.show_change(setup, right, wrong, "mistake")
 
 
@@ -151,34 +165,42 @@ def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], 
     """Draws a mistake: its button, what is wrong, what it does here and over many texts, and both lines of code."""
     is_on = setup.mistake == mistake.name
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f"**{mistake.title}**")
+        st.markdown(f"**{say(mistake.title)}**")
         st.button(
-            "Take it back" if is_on else "Make this mistake",
+            say("Take it back") if is_on else say("Make this mistake"),
             key=f"make-{mistake.name}",
             type="primary" if is_on else "secondary",
             on_click=st.session_state.update,
             kwargs={"mistake": NO_MISTAKE if is_on else mistake.name},
         )
-    st.markdown(mistake.wrong)
+    st.markdown(say(mistake.wrong))
     if mistake.needs_padding and not any(PAD in trace.source_tokens for trace in forced):
-        st.markdown("*Nothing is padded here, so nothing happens. Add a longer line above.*")
+        st.markdown(say("*Nothing is padded here, so nothing happens. Add a longer line above.*"))
     else:
         # What a mistake does to this batch, with numbers.
         with_mistake = setup.sound(mistake.name)
         wrong, wrong_forced = with_mistake.decoded(), with_mistake.forced()
         changed = sum(a.output_tokens != b.output_tokens for a, b in zip(decoded, wrong, strict=True))
         before, after = decoded[setup.sentence], wrong[setup.sentence]
-        words = [f"**Here:** {changed} of {len(decoded)} sentences come out differently."]
+        words = [say("**Here:** {changed} of {count} sentences come out differently.", changed=changed, count=len(decoded))]
         if before.output_tokens != after.output_tokens:
             texts = [of_run(shorten(run.text, _LONGEST_TEXT)) for run in (before, after)]
-            words.append(f"{' → '.join(texts)}{display_options.answer_of(after)}.")
+            words.append(say("{texts}{answer}.", texts=" → ".join(texts), answer=display_options.answer_of(after)))
         elif changed == 0:
-            words.append("The output does not show it; the certificate does.")
+            words.append(say("The output does not show it; the certificate does."))
         looked = forbidden_weight(forced, wrong_forced)
         if looked is not None and looked[1] > 0:
-            words.append(f"Forbidden keys get {percent_words(looked[1], 1)} of the weight in {KIND_TITLES[looked[0]]}.")
+            words.append(
+                say(
+                    "Forbidden keys get {looked} of the weight in {looked2}.",
+                    looked=percent_words(looked[1], 1),
+                    looked2=kind_words(looked[0]),
+                )
+            )
         right_loss, wrong_loss = (rounded_words(losses(traces).loss, 2) for traces in (forced, wrong_forced))
-        words.append(f"Loss on the targets: {right_loss} → {wrong_loss}.")
-        st.markdown(" ".join(words))
+        words.append(say("Loss on the targets: {right_loss} → {wrong_loss}.", right_loss=right_loss, wrong_loss=wrong_loss))
+        st.markdown(sentences(words))
     many.result(mistake.name)
-    st.code(f"# wrong\n{mistake.faulty_code}\n# right\n{mistake.fixed_code}", language="python", wrap_lines=True)
+    st.code(
+        f"# {say('wrong')}\n{mistake.faulty_code}\n# {say('right')}\n{mistake.fixed_code}", language="python", wrap_lines=True
+    )

@@ -9,6 +9,7 @@ from functools import partial
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import COUNTED, DecodedTexts, EffectInProgress, fresh_strings, texts_from_person
 from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
@@ -63,7 +64,9 @@ class OverMany:
         if self._is_stopped:
             runs = self._runs.values()
             decoded, samples = sum(run.decoded for run in runs), sum(run.samples for run in runs)
-            self._progress.progress(decoded / samples, f"{_share_words(self._setup, decoded, samples)} · stopped")
+            self._progress.progress(
+                decoded / samples, say("{setup} · stopped", setup=_share_words(self._setup, decoded, samples))
+            )
 
     def result(self, key: str) -> None:
         """Draws what the change of this name does, here, as far as that is known."""
@@ -78,7 +81,7 @@ class OverMany:
             if not run.is_done:
                 of = (self._name, identity(setup.model), setup.many, self._changes[key])
                 with self._progress:
-                    long_jobs.wait_for(of, "Decoding", partial(_decode, run, setup))
+                    long_jobs.wait_for(of, say("Decoding"), partial(_decode, run, setup))
                 self._draw_result(key)
 
     def _draw_result(self, key: str) -> None:
@@ -92,26 +95,37 @@ def _decode(run: EffectInProgress, setup: Setup, job: Job) -> None:
         words = _share_words(setup, run.decoded, run.samples)
         if run.decoded:
             left = run.seconds / run.decoded * (run.samples - run.decoded)
-            words += f" · about {duration_words(max(1.0, left))} left"
+            words = say("{done} · about {time} left", done=words, time=duration_words(max(1.0, left)))
         long_jobs.report_share(job, run.decoded / run.samples, words)
         run.step(setup.model)
 
 
 def _share_words(setup: Setup, decoded: int, samples: int) -> str:
     """`100 of 500 strings`."""
-    return f"{decoded:,} of {count_words(samples, 'text' if setup.model.task is None else 'string')}"
+    strings = count_words(samples, "text" if setup.model.task is None else "string")
+    return say("{n:,} of {strings}", n=decoded, strings=strings)
 
 
 def _words(run: EffectInProgress) -> str:
     """What is known of the effect so far, and of how many strings."""
     if (found := run.found) is None:
-        return f"Nothing is known before the first {COUNTED} strings are decoded."
-    strings = f"{run.samples}" if run.is_done else f"the first {found.samples} of {run.samples}"
+        return say("Nothing is known before the first {counted} strings are decoded.", counted=COUNTED)
+    strings = (
+        f"{run.samples}"
+        if run.is_done
+        else say("the first {samples} of {samples2}", samples=found.samples, samples2=run.samples)
+    )
     if found.exact_before is None or found.exact_after is None:
-        return f"Of {strings} texts, **{percent_words(found.changed, 1)}** come out differently."
-    return (
-        f"Over {strings} fresh strings of all lengths, in padded batches: exact match "
-        f"**{found.exact_before:.3f} → {found.exact_after:.3f}**; {percent_words(found.changed, 1)} of the outputs changed."
+        return say(
+            "Of {strings} texts, **{changed}** come out differently.", strings=strings, changed=percent_words(found.changed, 1)
+        )
+    return say(
+        "Over {strings} fresh strings of all lengths, in padded batches: exact match "
+        "**{exact_before:.3f} → {exact_after:.3f}**; {changed} of the outputs changed.",
+        strings=strings,
+        exact_before=found.exact_before,
+        exact_after=found.exact_after,
+        changed=percent_words(found.changed, 1),
     )
 
 

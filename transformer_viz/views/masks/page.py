@@ -7,6 +7,7 @@ import streamlit as st
 from transformer_viz.analysis.compare_words import fills_words
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.language import later, say, sentences
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import bytes_words
@@ -17,7 +18,7 @@ from transformer_viz.views.masks import covered, mistakes_tab, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link
 
-TITLE, ICON, ORDER = "Masks", ":material/grid_off:", 1
+TITLE, ICON, ORDER = later("Masks"), ":material/grid_off:", 1
 HAS_VIEWER = True
 """Which writes its part of the address itself."""
 
@@ -30,7 +31,7 @@ def show() -> None:
     model = chosen.model
     if model is None:
         return
-    if display_options.is_hidden("Masks, with the tokens beside them,"):
+    if display_options.is_hidden(later("Masks, with the tokens beside them,")):
         return
     setup.draw_boxes(model)
     try:
@@ -40,12 +41,17 @@ def show() -> None:
             focus.start_place(trace, chosen.checkpoint)
         with st.container(horizontal=True, vertical_alignment="center", key="lab-header"):
             sentences: Any = {"words": setup.sentence_words(now.typed), "label_visibility": "collapsed"}
-            link.segmented_control("Sentence", range(len(now.typed.sources)), key="sentence", **sentences)
+            link.segmented_control(say("Sentence"), range(len(now.typed.sources)), key="sentence", **sentences)
             if model.task is not None:
-                mistakes: Any = {"words": setup.mistake_words, "width": 280, "label_visibility": "collapsed"}
-                link.selectbox("Mistake", [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
+                mistakes: Any = {
+                    "words": setup.mistake_words,
+                    "said": setup.said_mistake,
+                    "width": 280,
+                    "label_visibility": "collapsed",
+                }
+                link.selectbox(say("Mistake"), [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
             if now.is_changed:
-                st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
+                st.button(say("Reset all"), icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
         read, written = (run()[now.sentence] for run in (now.forced, now.decoded))
         if (under := lesson_card.ask(read, model, written=written)) is not None:
             covered.show(now, under, written)
@@ -58,13 +64,13 @@ def show() -> None:
             "on_click": st.session_state.update,
             "kwargs": {"sources": setup.default_sources(model), "targets": ""},
         }
-        st.button("Use examples", icon=":material/lightbulb:", **examples)
+        st.button(say("Use examples"), icon=":material/lightbulb:", **examples)
     except TraceTooLarge as error:
-        words = f"These runs would take up to {bytes_words(error.needed)}, more than the page allows."
-        st.warning(f"{words} Shorten the sentences, or take fewer.", icon=":material/memory:")
+        words = say("These runs would take up to {needed}, more than the page allows.", needed=bytes_words(error.needed))
+        st.warning(say("{words} Shorten the sentences, or take fewer.", words=words), icon=":material/memory:")
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
-        st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
+        st.button(say("Reset"), on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
 
 
 def _say_outcome(now: Setup) -> None:
@@ -74,25 +80,45 @@ def _say_outcome(now: Setup) -> None:
     n_padding = (len(before.source_tokens) or before.n_given + 1) - n_tokens
     if model.task is None:
         # What another tokenizer frames is a part of its tokens.
-        padding = f"{n_padding} of padding {setup.side_of_padding(model)} them" if n_padding else "no padding"
-        size = f"{n_tokens} tokens, and {padding}"
+        padding = (
+            say("{n_padding} of padding {side} them", n_padding=n_padding, side=say(setup.side_of_padding(model)))
+            if n_padding
+            else say("no padding")
+        )
+        size = say("{n_tokens} tokens, and {padding}", n_tokens=n_tokens, padding=padding)
     else:
-        letters = f"{n_letters} letters, " if source_unit(before) == "letter" else ""
-        size = f"{letters}{n_tokens} tokens with its frame, and {n_padding} of padding"
-    words = (
-        f"Sentence {now.sentence + 1} of {len(now.typed.sources)}: **{of_run(before.source)}** {_becomes(before, model)} "
-        f"It has {size}."
-    )
+        letters = say("{n_letters} letters, ", n_letters=n_letters) if source_unit(before) == "letter" else ""
+        size = say(
+            "{letters}{n_tokens} tokens with its frame, and {n_padding} of padding",
+            letters=letters,
+            n_tokens=n_tokens,
+            n_padding=n_padding,
+        )
+    words = [
+        say(
+            "Sentence {sentence} of {count}: **{source}** {before} It has {size}.",
+            sentence=now.sentence + 1,
+            count=len(now.typed.sources),
+            source=of_run(before.source),
+            before=_becomes(before, model),
+            size=size,
+        )
+    ]
     if now.is_changed:
         after = now.decoded()[now.sentence]
-        words += f" With {literal(now.change_words())} it {_becomes(after, model)}"
-    st.markdown(words)
+        words.append(say("With {change} it {becomes}", change=literal(now.change_words()), becomes=_becomes(after, model)))
+    st.markdown(sentences(words))
 
 
 def _becomes(trace: Trace, model: LoadedModel) -> str:
     """What the model makes of a sentence: a text, how it goes on, or what it puts at the mask tokens; with a full stop."""
     if not model.network.kind.writes:
-        return f"is filled with **{of_run(fills_words(trace))}**." if trace.fills else "is read."
-    verb, answer = "goes on with" if model.network.kind.has_prompt else "becomes", display_options.answer_of(trace)
-    is_ended = not answer and trace.text.endswith((".", "!", "?", "…"))
-    return f"{verb} **{of_run(trace.text)}**{answer}{'' if is_ended else '.'}"
+        return say("is filled with **{trace}**.", trace=of_run(fills_words(trace))) if trace.fills else say("is read.")
+    answer = display_options.answer_of(trace)
+    fields = {"text": of_run(trace.text), "answer": answer}
+    if not answer and trace.text.endswith((".", "!", "?", "…")):
+        has_prompt = model.network.kind.has_prompt
+        return say("goes on with **{text}**{answer}", **fields) if has_prompt else say("becomes **{text}**{answer}", **fields)
+    if model.network.kind.has_prompt:
+        return say("goes on with **{text}**{answer}.", **fields)
+    return say("becomes **{text}**{answer}.", **fields)

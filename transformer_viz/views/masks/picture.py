@@ -15,7 +15,8 @@ from transformer_viz.figures.difference_mosaic import difference_mosaic
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.page_templates import change_template, difference_dark_colours
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.language import say
+from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache.model_list import identity
 from transformer_viz.views.components import deep_mosaic, viewer
@@ -101,5 +102,5 @@ def _difference(before: Trace, after: Trace, kinds: tuple[Kind, ...]) -> Mapping
     for kind in kinds if not deep_mosaic.is_deep(after) else ():
         figure = plain(difference_mosaic)(after, before, kind, names=("after", "before"), style=Style("light", large))
         mosaics[kind] = {"data": figure.data, "layout": figure.layout}
-    words = {kind: f"{KIND_TITLES[kind]} of the focus head, after the change minus before it" for kind in kinds}
+    words = {kind: say("{kind} of the focus head, after the change minus before it", kind=kind_words(kind)) for kind in kinds}
     return {"kinds": templates, "mosaics": mosaics, "words": words, "dark": difference_dark_colours()}

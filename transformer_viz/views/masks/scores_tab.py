@@ -12,8 +12,9 @@ from transformer_viz import figures
 from transformer_viz.addresses import map_address
 from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Fill, Precision, Softmax, empty_row, head_softmax
 from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import rounded_words
-from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels
+from transformer_viz.terms import REASON_WORDS, Kind, kind_words, row_labels
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
@@ -23,7 +24,7 @@ from transformer_viz.views.masks.picture import PAGE
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import display_options, focus, link
 
-TITLE, ORDER = "Scores to weights", 1
+TITLE, ORDER = later("Scores to weights"), 1
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class View:
         # At first the row that looks at anything: padding before a prompt does not.
         sound = setup.sound().forced()[setup.sentence].attentions[state.kind]
         first = int((sound.reasons == 0).any(-1).reshape(-1, len(sound.queries)).any(0).argmax())
-        row = link.option("row", dict(enumerate(names)), first, fallback=len(names) - 1)
+        row = link.option(
+            "row", dict(enumerate(names)), first, fallback=len(names) - 1, said=lambda at: _said_row(trace, state.kind)[at]
+        )
         return cls(state.kind, state.layer, state.head, row)
 
 
@@ -56,31 +59,33 @@ def show(setup: Setup) -> None:
     attention = trace.attentions[kind]
     with st.container(horizontal=True, vertical_alignment="center"):
         quiet: Any = {"label_visibility": "collapsed"}
-        fill = link.segmented_control("Fill", FILLS, key="fill", **quiet)
-        precision = link.segmented_control("Precision", PRECISIONS, key="precision", **quiet)
-        st.markdown(f"{FILL_WORDS[fill]}, in {precision}")
+        fill = link.segmented_control(say("Fill"), FILLS, key="fill", **quiet)
+        precision = link.segmented_control(say("Precision"), PRECISIONS, key="precision", **quiet)
+        st.markdown(say("{fill_words}, in {precision}", fill_words=say(FILL_WORDS[fill]), precision=precision))
     if attention.scores is None:
-        st.info(f"This model does not give the scores of its {KIND_TITLES[kind]}.", icon=":material/info:")
+        st.info(say("This model does not give the scores of its {kind}.", kind=kind_words(kind)), icon=":material/info:")
         return
     if not setup.is_changed and not _is_softmax(trace, kind, layer, head):
-        st.warning("The weights of this run are not the softmax of these scores alone: this model does more.")
+        st.warning(say("The weights of this run are not the softmax of these scores alone: this model does more."))
     _maps(trace, view, fill, precision)
     computed = call(head_softmax, trace, map_address(kind, layer, head), fill, precision)
     numbers, fates = st.columns([3, 2])
     with numbers:
         _row(attention, layer, head, row, computed)
     with fates:
-        st.caption("What this row would become if all of it were masked:")
+        st.caption(say("What this row would become if all of it were masked:"))
         scores = attention.head_scores(layer, head)[row]
         found = [(fill, precision, empty_row(scores, fill, precision)) for fill in FILLS for precision in PRECISIONS]
-        st.dataframe(pd.DataFrame(found, columns=["masked scores become", "precision", "the row"]), hide_index=True)
-        own = "This app: −∞, and masked weights 0 afterwards, in every precision."
+        st.dataframe(
+            pd.DataFrame(found, columns=[say("masked scores become"), say("precision"), say("the row")]), hide_index=True
+        )
+        own = say("This app: −∞, and masked weights 0 afterwards, in every precision.")
         if setup.model.task is None:
-            own = (
-                "This model: −3.4·10³⁸ is added to what is masked, so such a row would look at everything alike; here it is "
-                "zeros."
+            own = say(
+                "This model: −3.4·10³⁸ is added to what is masked, so such a row would look at everything alike; "
+                "here it is zeros."
             )
-        st.caption(f"{own} In float16 −10⁹ is −∞.")
+        st.caption(say("{own} In float16 −10⁹ is −∞.", own=own))
     maps = Call(figures.softmax_maps, trace, map_address(kind, layer, head), computed, row, style=style.figure_style())
     code.show(maps, Call("print({}.weights[{}])", computed, row))
 
@@ -90,13 +95,21 @@ def _row_words(trace: Trace, kind: Kind) -> list[str]:
     return [f"row {name}" for name in names]
 
 
+def _said_row(trace: Trace, kind: Kind) -> list[str]:
+    return [say("row {name}", name=name.removeprefix("row ")) for name in _row_words(trace, kind)]
+
+
 def _maps(trace: Trace, view: View, fill: Fill, precision: Precision) -> None:
     """The three maps of the head in focus; of a kind whose scores are not known there are none."""
-    looks, words = style.figure_style(), "Scores before the mask, after it, and weights after the softmax."
+    looks, words = style.figure_style(), say("Scores before the mask, after it, and weights after the softmax.")
     kinds, told = {}, hashlib.sha256(repr((fill, precision)).encode())
     for kind, attention in trace.attentions.items():
         of_heads = {"numbers": list(attention.layers), "heads": attention.n_heads, "rows": _row_words(trace, kind)}
-        kinds[kind] = {"title": KIND_TITLES[kind], "words": f"{words} The table below has one row in numbers.", **of_heads}
+        kinds[kind] = {
+            "title": kind_words(kind),
+            "words": say("{words} The table below has one row in numbers.", words=words),
+            **of_heads,
+        }
         for numbers in (attention.scores, attention.reasons):
             told.update(b"" if numbers is None else numbers.tobytes())
 
@@ -119,17 +132,17 @@ def _is_softmax(trace: Trace, kind: Kind, layer: int, head: int) -> bool:
 def _row(attention: Attention, layer: int, head: int, row: int, computed: Softmax) -> None:
     """Draws one row in numbers."""
     reasons, total = attention.head_reasons(layer, head)[row], float(computed.weights[row].sum())
-    sum_words = "are not numbers" if np.isnan(total) else f"add up to {total:.4f}"
-    st.caption(f"Row {row + 1} in numbers; the weights {sum_words}.")
+    sum_words = say("are not numbers") if np.isnan(total) else say("add up to {total:.4f}", total=total)
+    st.caption(say("Row {row} in numbers; the weights {sum_words}.", row=row + 1, sum_words=sum_words))
     frame = pd.DataFrame(
         {
-            "key": range(1, len(reasons) + 1),
-            "token": [display_token(token) for token in attention.keys],
-            "score": attention.head_scores(layer, head)[row],
-            "mask": [REASON_WORDS[int(code)] for code in reasons],
-            "after the mask": [rounded_words(value, 4) for value in computed.filled[row]],
-            "weight": computed.weights[row],
+            say("key"): range(1, len(reasons) + 1),
+            say("token"): [display_token(token) for token in attention.keys],
+            say("score"): attention.head_scores(layer, head)[row],
+            say("mask"): [say(REASON_WORDS[int(code)]) for code in reasons],
+            say("after the mask"): [rounded_words(value, 4) for value in computed.filled[row]],
+            say("weight"): computed.weights[row],
         }
     )
-    bars = st.column_config.ProgressColumn("weight", min_value=0.0, max_value=1.0, format="%.4f")
-    st.dataframe(frame, hide_index=True, column_config={"weight": bars})
+    bars = st.column_config.ProgressColumn(say("weight"), min_value=0.0, max_value=1.0, format="%.4f")
+    st.dataframe(frame, hide_index=True, column_config={say("weight"): bars})

@@ -10,6 +10,7 @@ import streamlit as st
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.errors import InputError, OptionError, TransformerVizError
+from transformer_viz.language import later, listed, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import count_words
@@ -95,7 +96,7 @@ class Setup:
         pairs = zip(self.sound().decoded(), self.typed.targets, strict=True)
         targets = tuple(written_target(one) if target is None else target for one, target in pairs)
         cost = cost_of(model, sources, **({"target": targets} if model.network.kind.writes else {}))
-        traces = computing.compute("Reading the texts", cost, decode_forced, model, sources, targets, **changed)
+        traces = computing.compute(say("Reading the texts"), cost, decode_forced, model, sources, targets, **changed)
         return record(traces, Call(decode_forced, model, self.sources, self.targets, **changed))
 
     def _changed(self) -> dict[str, Any]:
@@ -113,9 +114,9 @@ class Setup:
 
     def change_words(self) -> str:
         """What is changed, in words."""
-        parts = [f"the mistake “{MISTAKES[self.mistake].title}”"] if self.mistake else []
+        parts = [say("the mistake “{title}”", title=say(MISTAKES[self.mistake].title))] if self.mistake else []
         parts += [count_words(len(self.edits), "edit")] if self.edits else []
-        return " and ".join(parts)
+        return listed(parts)
 
 
 def start(model: LoadedModel, typed: Typed) -> Setup:
@@ -123,12 +124,18 @@ def start(model: LoadedModel, typed: Typed) -> Setup:
     n = len(typed.sources)
     sentence = link.option("sentence", range(n), words=sentence_words(typed), fallback=n - 1)
     link.text("many", most=bar.MOST_TYPED)
-    mistake = NO_MISTAKE if model.task is None else link.option("mistake", (NO_MISTAKE, *MISTAKES), words=mistake_words)
+    mistake = (
+        NO_MISTAKE
+        if model.task is None
+        else link.option("mistake", (NO_MISTAKE, *MISTAKES), words=mistake_words, said=said_mistake)
+    )
     edits: tuple[str, ...] = ()
     try:
         edits = tuple(map(str, plain_edits.parse(link.text("edits", most=MOST_OF_EDITS))))
     except OptionError as error:
-        st.error(f"{literal(str(error))} Nothing is edited until this is put right.", icon=":material/edit_off:")
+        st.error(
+            say("{error} Nothing is edited until this is put right.", error=literal(str(error))), icon=":material/edit_off:"
+        )
     return Setup(model, typed, sentence, edits, None if mistake == NO_MISTAKE else mistake)
 
 
@@ -138,8 +145,13 @@ def sentence_words(typed: Typed) -> Callable[[int], str]:
 
 
 def mistake_words(name: str) -> str:
-    """The mistake as its box has it."""
+    """The mistake as a link has it."""
     return "no mistake" if name == NO_MISTAKE else MISTAKES[name].title
+
+
+def said_mistake(name: str) -> str:
+    """The mistake as its box has it."""
+    return say("no mistake") if name == NO_MISTAKE else say(MISTAKES[name].title)
 
 
 def reset() -> None:
@@ -160,21 +172,31 @@ def draw_boxes(model: LoadedModel) -> None:
         state.sources = ours
     state.examples_of_sources = ours
     side = side_of_padding(model)
-    help_words = f"A batch of up to {MOST_LINES}. Shorter ones are padded to the longest, {side} their own tokens."
+    help_words = say(
+        "A batch of up to {most_lines}. Shorter ones are padded to the longest, {side} their own tokens.",
+        most_lines=MOST_LINES,
+        side=say(side),
+    )
     looks: Any = {"most": bar.MOST_TYPED, "height": 112}
     if not model.network.kind.writes:
-        link.text_area("Texts, one a line", examples, key="sources", help=help_words, **looks)
+        link.text_area(say("Texts, one a line"), examples, key="sources", help=help_words, **looks)
         return
     left, right = st.columns(2)
     with left:
-        words = "Texts, one a line" if model.task is None else "Source strings, one a line"
-        link.text_area(words, examples, key="sources", help=f"{help_words} Only so does padding appear.", **looks)
+        words = say("Texts, one a line") if model.task is None else say("Source strings, one a line")
+        link.text_area(
+            words,
+            examples,
+            key="sources",
+            help=say("{help_words} Only so does padding appear.", help_words=help_words),
+            **looks,
+        )
     with right:
         link.text_area(
-            "Targets, one a line (optional)" if model.task is None else "Target strings, one a line (optional)",
+            say("Targets, one a line (optional)") if model.task is None else say("Target strings, one a line (optional)"),
             key="targets",
-            placeholder="Empty: what the model writes by itself",
-            help="One for each source; an empty line stands for what the model writes by itself.",
+            placeholder=say("Empty: what the model writes by itself"),
+            help=say("One for each source; an empty line stands for what the model writes by itself."),
             **looks,
         )
 
@@ -190,7 +212,7 @@ def _with_text(model: LoadedModel, examples: str) -> str:
 
 def side_of_padding(model: LoadedModel) -> str:
     """Where padding stands: `before` a prompt, and `behind` what an encoder reads."""
-    return "before" if model.network.kind.has_prompt else "behind"
+    return later("before") if model.network.kind.has_prompt else later("behind")
 
 
 def default_sources(model: LoadedModel) -> str:
@@ -214,18 +236,27 @@ def read_boxes(model: LoadedModel) -> Typed:
     sources = _lines(st.session_state.sources)
     targets = _lines(st.session_state.targets, keep=len(sources)) if model.network.kind.writes else []
     if not sources:
-        raise InputError(f"There is no source text. Type 1 to {MOST_LINES}, each on a line of its own.")
+        raise InputError(say("There is no source text. Type 1 to {most}, each on a line of its own.", most=MOST_LINES))
     if len(sources) > MOST_LINES:
         raise InputError(
-            f"{len(sources)} source texts are given; this page shows at most {MOST_LINES} at once. "
-            f"Take {len(sources) - MOST_LINES} lines out."
+            say(
+                "{n} source texts are given; this page shows at most {most} at once. Take {more} lines out.",
+                n=len(sources),
+                most=MOST_LINES,
+                more=len(sources) - MOST_LINES,
+            )
         )
     if "" in sources:
-        raise InputError(f"Line {sources.index('') + 1} of the sources is empty. Type a text there, or take the line out.")
+        n = sources.index("") + 1
+        raise InputError(say("Line {n} of the sources is empty. Type a text there, or take the line out.", n=n))
     if any(targets) and len(targets) != len(sources):
         raise InputError(
-            f"{len(sources)} sources and {len(targets)} targets are given. Give one target for each source; "
-            "an empty line stands for what the model writes by itself."
+            say(
+                "{sources} sources and {targets} targets are given. Give one target for each source; an empty line stands for "
+                "what the model writes by itself.",
+                sources=len(sources),
+                targets=len(targets),
+            )
         )
     given = tuple(target or None for target in targets) if any(targets) else (None,) * len(sources)
     readers = (("sources", sources, model.tokenizer.encode_source), ("targets", given, model.tokenizer.encode_target))

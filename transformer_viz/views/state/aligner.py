@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.analysis.alignment_head import AlignmentHead, possible
+from transformer_viz.language import later, say
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
 
@@ -21,17 +22,22 @@ def start(trace: Trace, model: "LoadedModel | None") -> None:
         state.aligner_of, state[KEY] = name, _known().get(name, NONE)
     if (wanted := state.pop("aligner_wanted", None)) in possible(trace):
         state[KEY] = wanted.address
-    _known()[name] = link.option(KEY, options(trace), NONE)
+    _known()[name] = link.option(KEY, options(trace), NONE, said=lambda address: said(trace)[address])
 
 
 def box(**looks: Any) -> None:
     """Chooses it; `start` has been called."""
-    link.selectbox("Aligning head", key=KEY, **looks)
+    link.selectbox(say("Aligning head"), key=KEY, **looks)
 
 
 def options(trace: Trace) -> dict[str, str]:
     """None, and every head of cross-attention in either row, with their words."""
-    return {NONE: "none", **{each.address: str(each) for each in possible(trace)}}
+    return {NONE: later("none"), **{each.address: str(each) for each in possible(trace)}}
+
+
+def said(trace: Trace) -> dict[str, str]:
+    """The same in the language of the visit."""
+    return {NONE: say("none"), **{each.address: each.words for each in possible(trace)}}
 
 
 def current(trace: Trace) -> AlignmentHead | None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz import language
 from transformer_viz.analysis.correctness import answer_words
+from transformer_viz.language import say
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary, names
 from transformer_viz.views.components.markdown import said
@@ -19,8 +21,8 @@ from transformer_viz.views.state import levels, link, own_text
 AUTO = "auto"
 """The device that is best here."""
 _HTML = """
-<fieldset><legend>Light or dark</legend>
-<button value="Light">Light</button><button value="Dark">Dark</button><button value="System">As the system</button></fieldset>
+<fieldset><legend></legend>
+<button value="Light"></button><button value="Dark"></button><button value="System"></button></fieldset>
 """
 _CSS = """
 fieldset { border: 0; margin: 0; padding: 0; display: flex; }
@@ -62,7 +64,7 @@ def is_hidden(what: str) -> bool:
     """
     if current().with_answer:
         return False
-    words = f"{what} would give the answer away, so they are hidden with it. *Settings* above shows it."
+    words = say("{what} would give the answer away, so they are hidden with it. *Settings* above shows it.", what=say(what))
     st.info(words, icon=":material/visibility_off:")
     return True
 
@@ -76,7 +78,7 @@ def _begin_anew() -> None:
 def answer_of(trace: Trace) -> str:
     """` (right)`, for behind an output: whether it is, as Markdown; nothing where the answer is hidden."""
     words = answer_words(trace) if current().with_answer else ()
-    return f" ({said(words)})" if words else ""
+    return say(" ({verdict})", verdict=said(words)) if words else ""
 
 
 def popover(page: str, device: Callable[[], None] | None = None) -> None:
@@ -87,23 +89,28 @@ def popover(page: str, device: Callable[[], None] | None = None) -> None:
         device: draws the box of the device, on a page that runs a model. Seldom touched, it would cost each page as much to
             mount as any other box.
     """
-    words = "Projector, hide the answer, light or dark" + ("" if device is None else ", device")
-    with st.popover("Settings", icon=":material/tune:", help=words):
-        link.toggle("Projector: large letters, maps only", key="projector")
+    words = say("Projector, hide the answer, light or dark")
+    words = words if device is None else say("{others}, device", others=words)
+    with st.popover(say("Settings"), icon=":material/tune:", help=words):
+        link.toggle(say("Projector: large letters, maps only"), key="projector")
         link.toggle(
-            "Hide the answer",
+            say("Hide the answer"),
             key="hide_answer",
-            help="Nothing tells what the model writes and where it looks, until a step is guessed or revealed",
+            help=say("Nothing tells what the model writes and where it looks, until a step is guessed or revealed"),
             on_change=_begin_anew,
         )
         # One of its buttons loads the page again: the link keeps what was chosen, an opened file is not kept.
         # Explore is the bare address.
-        _theme_choice()(key="theme-choice", data={"pages": ["", *names()]})
+        _theme_choice()(key="theme-choice", data={"pages": ["", *names()], "words": _theme_words()})
         if device is not None and (levels.is_all() or st.session_state.device != AUTO):
             device()
     if page != "train":  # has them at its beginning
         glossary_popover(page)
     levels.switch()
+
+
+def _theme_words() -> list[str]:
+    return [say("Light or dark"), say("Light"), say("Dark"), say("As the system")]
 
 
 @cache
@@ -116,31 +123,35 @@ def _theme_choice() -> Any:
 def glossary_popover(page: str) -> None:
     """The terms of a page, each explained in a sentence: the basics in sight and the others folded, and a box that looks one up
     among those of all pages; a widget's own is also beside its label."""
-    with st.popover("Glossary", icon=":material/dictionary:"):
+    with st.popover(say("Glossary"), icon=":material/dictionary:"):
         _glossary(page)
 
 
 def _glossary(page: str) -> None:
-    looks: Any = {"placeholder": "Type a word, then press Enter", "max_chars": 40, "icon": ":material/search:"}
-    wanted = st.text_input("Look up a term", key="glossary_wanted", label_visibility="collapsed", **looks)
+    looks: Any = {"placeholder": say("Type a word, then press Enter"), "max_chars": 40, "icon": ":material/search:"}
+    wanted = st.text_input(say("Look up a term"), key="glossary_wanted", label_visibility="collapsed", **looks)
     # On a phone they are longer than the window, and keys scroll only what can have the focus.
-    words = _found(wanted) if wanted.strip() else _of_page(page)
-    st.html(f'<div role="group" aria-label="Glossary" tabindex="0">{words}</div>')
+    words = _found(wanted) if wanted.strip() else _of_page(page, language.current())
+    st.html(f'<div role="group" aria-label="{escape(say("Glossary"))}" tabindex="0">{words}</div>')
 
 
 @cache
-def _of_page(page: str) -> str:
+def _of_page(page: str, _language: str) -> str:
     terms = glossary.of_page(page)
     n_basics = sum(name in glossary.BASICS for name in terms)
+    more = escape(say("{n} more terms", n=len(terms) - n_basics))
     basics, others = _list(terms[:n_basics]), _list(terms[n_basics:])
-    return f"{basics}<details><summary>{len(terms) - n_basics} more terms</summary>{others}</details>"
+    return f"{basics}<details><summary>{more}</summary>{others}</details>"
 
 
 def _found(wanted: str) -> str:
     names = glossary.found(wanted)
-    return _list(names) if names else f"<p>No term has “{escape(wanted)}”.</p>"
+    return _list(names) if names else f"<p>{escape(say('No term has “{wanted}”.', wanted=wanted))}</p>"
 
 
 def _list(names: Sequence[str]) -> str:
-    words = (f"<li><b>{escape(name)}</b>: {escape(glossary.sentence(name))}</li>" for name in names)
+    words = (
+        f"<li>{say('{term}: {sentence}', term=f'<b>{escape(say(name))}</b>', sentence=escape(glossary.sentence(name)))}</li>"
+        for name in names
+    )
     return f"<ul>{''.join(words)}</ul>"

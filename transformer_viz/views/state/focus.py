@@ -15,7 +15,8 @@ from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
-from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_label
+from transformer_viz.language import later, say
+from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_label, kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.state import levels, link
@@ -23,7 +24,7 @@ from transformer_viz.views.state import levels, link
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
-UNITS = ("tokens", "words")
+UNITS = (later("tokens"), later("words"))
 Pin = tuple[int | None, int | None] | tuple[()]
 """A row and a column of a map, None for the one that is not pinned; nothing is neither."""
 _OF_WORDS, _MOST_KEPT = " by words", 16
@@ -79,7 +80,7 @@ def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = T
 
 def start_kind(kinds: tuple[Kind, ...], default: Kind, fallback: Kind | None = None) -> None:
     """The kind before its box is drawn."""
-    link.option("kind", {kind: KIND_TITLES[kind] for kind in kinds}, default, fallback=fallback or kinds[-1])
+    link.option("kind", {kind: KIND_TITLES[kind] for kind in kinds}, default, fallback=fallback or kinds[-1], said=kind_words)
 
 
 def start_head(layers: Sequence[int], heads: Sequence[Head], default: tuple[int, Head]) -> None:
@@ -90,8 +91,8 @@ def start_head(layers: Sequence[int], heads: Sequence[Head], default: tuple[int,
         state.head = 0
     if state.get("layer", layers[0]) not in layers or state.get("head", 0) not in heads:
         state.layer, state.head = default
-    link.option("layer", {layer: layer_words(layer) for layer in layers}, default[0])
-    link.option("head", {head: head_words(head) for head in heads}, default[1])
+    link.option("layer", {layer: f"layer {layer + 1}" for layer in layers}, default[0], said=layer_words)
+    link.option("head", {head: _head(head) for head in heads}, default[1], said=head_words)
 
 
 def heads_of(trace: Trace, kind: Kind, *, combined: bool = True) -> list[Head]:
@@ -135,8 +136,12 @@ def start_run(trace: Trace, run: str, steps: range, first: int) -> Focus:
         state.pinned_in, state.pin = (run, state.kind), ""
     state.pin_range = rows, columns = _size(trace)
     is_step = partial(_is_number, range(least + 1, most + 2))
-    link.hidden("step", is_step, f"{least + 1} to {most + 1}")
-    link.hidden("pin", lambda word: bool(_cell(word, (rows, columns))), f"row,column up to {rows},{columns}")
+    link.hidden("step", is_step, say("{least} to {most}", least=least + 1, most=most + 1))
+    link.hidden(
+        "pin",
+        lambda word: bool(_cell(word, (rows, columns))),
+        say("row,column up to {rows},{columns}", rows=rows, columns=columns),
+    )
     return current()
 
 
@@ -212,19 +217,19 @@ def unit_offer(trace: Trace) -> None:
 
 def layer_and_head_boxes() -> None:
     """For which `start_head` has been called."""
-    link.selectbox("Layer", key="layer", width=110, **_QUIET)
-    link.selectbox("Head", key="head", width=130, **_QUIET)
+    link.selectbox(say("Layer"), key="layer", width=110, **_QUIET)
+    link.selectbox(say("Head"), key="head", width=130, **_QUIET)
 
 
 def unit_box() -> None:
     """Tokens or words."""
     about = glossary.sentence("Tokens or words")
-    link.segmented_control("Tokens or words", UNITS, key="unit", help=about, **_QUIET)
+    link.segmented_control(say("Tokens or words"), UNITS, key="unit", said=say, help=about, **_QUIET)
 
 
-def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int], help_: str = "Go to this head") -> None:
+def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int], help_: str = "") -> None:
     """Goes to the head that its words name: kind, layer and head."""
-    st.button(words, key, help_, go_to_head, args=place, icon=":material/target:", type="tertiary")
+    st.button(words, key, help_ or say("Go to this head"), go_to_head, args=place, icon=":material/target:", type="tertiary")
 
 
 def say_largest(comparison: Comparison, words: str, key: str) -> None:
@@ -239,10 +244,10 @@ def say_largest(comparison: Comparison, words: str, key: str) -> None:
     if state.kind in comparison.kinds and state.layer in comparison.layers(state.kind):
         maps = comparison.one_head(map_address(state.kind, state.layer, state.head))
         if not maps.broken.any() and not (maps.difference[maps.present == IN_BOTH] != 0).any():
-            words = f"**No difference in this head.** {words}"
+            words = say("**No difference in this head.** {words}", words=words)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(words, width="content")
-        go_to_head_button(f"Go to {name}", key, place)
+        go_to_head_button(say("Go to {name}", name=name), key, place)
 
 
 def go_to_head(kind: Kind, layer: int, head: int) -> None:
@@ -250,11 +255,21 @@ def go_to_head(kind: Kind, layer: int, head: int) -> None:
     st.session_state.kind, st.session_state.layer, st.session_state.head = kind, layer, head
 
 
+def in_link(kind: Kind, layer: int, head: Head) -> dict[str, str]:
+    """A place as a link has it."""
+    return {"kind": KIND_TITLES[kind], "layer": f"layer {layer + 1}", "head": _head(head)}
+
+
 def layer_words(layer: int) -> str:
     """`layer 2`."""
-    return f"layer {layer + 1}"
+    return say("layer {layer}", layer=layer + 1)
 
 
 def head_words(head: Head) -> str:
     """`head 3`, `mean of heads`."""
-    return f"head {head + 1}" if isinstance(head, int) else f"{head} of heads"
+    return say("head {head}", head=head + 1) if isinstance(head, int) else say(_head(head))
+
+
+def _head(head: Head) -> str:
+    """As a link has it."""
+    return f"head {head + 1}" if isinstance(head, int) else {"mean": later("mean of heads"), "max": later("max of heads")}[head]

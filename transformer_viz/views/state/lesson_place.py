@@ -13,12 +13,13 @@ from functools import cache
 import streamlit as st
 
 from transformer_viz import app_folders
+from transformer_viz.language import ENGLISH, say
 from transformer_viz.learn.lesson import LESSONS, Lesson, Step, read_lessons
 from transformer_viz.learn.links import Link, names_of_page
 from transformer_viz.learn.questions import Spot
 from transformer_viz.learn.words import languages
 from transformer_viz.terms import COMBINED, KINDS
-from transformer_viz.views.state import link
+from transformer_viz.views.state import link, visit_language
 
 KEY, ANSWER, _CARD = "lesson", "lesson_answer", "lesson_card"
 ASKS, _FLAGS = "lesson_asks", "lesson_flags"
@@ -111,7 +112,9 @@ def lessons(language: str) -> tuple[list[Lesson], list[str]]:
     mine, my_faults = read_lessons(own if language == "en" else own / language)
     taken = {lesson.name for lesson in shipped}
     doubled = [
-        f"{lesson.file.name}: a lesson of the app has this name; give it another" for lesson in mine if lesson.name in taken
+        say("{name}: a lesson of the app has this name; give it another", name=lesson.file.name)
+        for lesson in mine
+        if lesson.name in taken
     ]
     return [*shipped, *(lesson for lesson in mine if lesson.name not in taken)], [*faults, *my_faults, *doubled]
 
@@ -131,11 +134,20 @@ def read_place(word: str) -> Place | None:
     return None if lesson is None or int(number) > len(lesson.steps) else Place(code, lesson, int(number) - 1)
 
 
-@cache
+def language() -> str:
+    """The language of the lessons of this visit: its own, where there are lessons in it."""
+    return now if (now := visit_language.current()) in languages() else ENGLISH
+
+
 def explaining(term: str) -> Place | None:
     """The first step that explains a term of the glossary."""
-    steps = ((lesson, number) for lesson in _shipped("en")[0] for number in range(len(lesson.steps)))
-    return next((Place("en", *place) for place in steps if term in place[0].steps[place[1]].terms), None)
+    return _explaining(term, language())
+
+
+@cache
+def _explaining(term: str, now: str) -> Place | None:
+    steps = ((lesson, number) for lesson in _shipped(now)[0] for number in range(len(lesson.steps)))
+    return next((Place(now, *place) for place in steps if term in place[0].steps[place[1]].terms), None)
 
 
 def current() -> Place | None:
@@ -144,9 +156,9 @@ def current() -> Place | None:
     if not state.get(KEY) and KEY not in link.address():
         return None
     is_alone = KEY not in state and {*link.address()} <= {KEY, _CARD}
-    word = link.hidden(KEY, lambda word: read_place(word) is not None, "the name of a lesson and a step, as map.1")
-    link.hidden(ANSWER, lambda word: word == SKIPPED or _read_answer(word) is not None, "what the card writes")
-    link.hidden(_CARD, _is_shown, "what the card writes")
+    word = link.hidden(KEY, lambda word: read_place(word) is not None, say("the name of a lesson and a step, as map.1"))
+    link.hidden(ANSWER, lambda word: word == SKIPPED or _read_answer(word) is not None, say("what the card writes"))
+    link.hidden(_CARD, _is_shown, say("what the card writes"))
     place = read_place(word) if word else None
     if place is not None:
         if is_alone:
@@ -194,7 +206,7 @@ def shown() -> Shown:
 
 def draw_shown() -> None:
     """What the card shows, in the link: once it is known what is done."""
-    link.hidden(_CARD, _is_shown, "what the card writes")
+    link.hidden(_CARD, _is_shown, say("what the card writes"))
 
 
 def _is_shown(word: str) -> bool:

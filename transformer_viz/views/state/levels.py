@@ -6,6 +6,7 @@ always be seen and set back.
 
 import streamlit as st
 
+from transformer_viz.language import say
 from transformer_viz.views.state import link
 
 KEY = "all_controls"
@@ -30,7 +31,7 @@ def is_all() -> bool:
 
 def switch() -> None:
     """The switch, in a row of controls."""
-    link.toggle("All controls", key=KEY, default=_default())
+    link.toggle(say("All controls"), key=KEY, default=_default())
 
 
 def _default() -> bool:

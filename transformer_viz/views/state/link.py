@@ -16,14 +16,15 @@ from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import parse_qs
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from transformer_viz.errors import join_names
+from transformer_viz.language import known, say
 from transformer_viz.text_display import shorten
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import visit_language
 from transformer_viz.views.state.early_end import EarlyEnd
 
 Options = Sequence[Any] | Mapping[Any, str]
@@ -49,6 +50,8 @@ _PAGE, _HERE = "link_page", "link_here"
 _BOXES = "link_boxes"
 """In the session: what is possible in each box of options, its default, its words and what takes the place of what is not
 possible; and of what no widget has, which words are possible, and these in words."""
+_SAYS = "link_says"
+"""In the session: how the words of a box of options are said in the language of the visit."""
 _MOST_LISTED = 40
 """Options that a sentence names one by one."""
 _ON = {"true": True, "false": False, "True": True, "False": False}
@@ -83,7 +86,9 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
     before = address()
     if is_first or state[_BACK]:
         state[_TIMES] = times_opened() + 1
-        here[page] = {} if context is None else _parsed(context.query_string)
+        here[page] = {} if context is None else visit_language.parsed(context.query_string)
+        # That of the visit, which is decided already.
+        here[page].pop(visit_language.KEY, None)
         if (unknown := here[page].pop(UNKNOWN_PAGE, None)) is not None:
             _say_wrong(UNKNOWN_PAGE, str(unknown), join_names(pages))
     if is_first:
@@ -104,20 +109,15 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
         state[_SWITCHED], state[_BACK] = None, False
     _say()
     if to is not None:
-        _history()(key="history-go", data={"to": to}, height=1)
+        _history()(key="history-go", data={"to": say(to)}, height=1)
     if end is not None:
         raise end
-
-
-def _parsed(query: str) -> dict[str, Any]:
-    """The words of a query; a list where one has several."""
-    return {key: words[0] if len(words) == 1 else words for key, words in parse_qs(query, keep_blank_values=True).items()}
 
 
 def boxes_of_address(others: Iterable[str] = ()) -> dict[str, Any]:
     """What the page says of its address, for the browser, which writes it; without what these others say themselves."""
     left_out = set(others)
-    return {key: word for key, word in _query().items() if key not in left_out}
+    return {key: word for key, word in _query().items() if key not in left_out} | visit_language.in_address()
 
 
 def _query() -> dict[str, Any]:
@@ -142,9 +142,12 @@ def _say() -> None:
     state = st.session_state
     place = state[_PLACE]
     if words := [*state.get(_WRONG, {}).values()]:
-        place.warning(f"Not possible here, and left out of the link: {'; '.join(words)}.", icon=":material/link_off:")
-    elif cut := [f"{key} ({n:,} characters)" for key, n in state.get(_CUT, {}).items()]:
-        place.caption(f"A link holds {LONGEST:,} characters of a text. Too long for it: {literal(', '.join(cut))}.")
+        place.warning(
+            say("Not possible here, and left out of the link: {what}.", what="; ".join(words)), icon=":material/link_off:"
+        )
+    elif cut := [say("{key} ({n:,} characters)", key=key, n=n) for key, n in state.get(_CUT, {}).items()]:
+        what = literal(", ".join(cut))
+        place.caption(say("A link holds {most:,} characters of a text. Too long for it: {what}.", most=LONGEST, what=what))
     else:
         place.empty()
 
@@ -178,6 +181,7 @@ def option(
     *,
     fallback: Any = None,
     is_drawn: bool = True,
+    said: Callable[[Any], str] | None = None,
 ) -> Any:
     """The value of a box of options, before it is drawn; the box may be drawn without saying all this again.
 
@@ -190,7 +194,11 @@ def option(
         fallback: takes the place of a session's value that is not possible any more; the default where None.
         is_drawn: False where its box may be drawn later, and not in this run: the address does not say then that it has its
             default.
+        said: an option as its box says it, in the language of the visit; without it, what its words are there. `str` is for
+            names that somebody gave.
     """
+    if said is not None:
+        st.session_state.setdefault(_SAYS, {})[key] = said
     if isinstance(options, Mapping):
         options, words = [*options], options.__getitem__
     state, default = st.session_state, options[0] if default is None else default
@@ -237,8 +245,8 @@ def _some_of(options: Sequence[Any], words: Callable[[Any], str]) -> str:
 
 
 def selectbox(label: str, options: Options | None = None, *, key: str, **looks: Any) -> Any:
-    """`st.selectbox` in the link, with `default`, `words` and `fallback` of `option`; without options it has those of the last
-    `option` of this key."""
+    """`st.selectbox` in the link, with `default`, `words`, `fallback` and `said` of `option`; without options it has
+    those of the last `option` of this key."""
     options, default, words = _of_box(key, options, looks)
     return st.selectbox(label, options, [*options].index(default), key=key, format_func=words, **_kept(key), **looks)
 
@@ -250,13 +258,16 @@ def segmented_control(label: str, options: Options | None = None, *, key: str, *
 
 
 def _of_box(key: str, options: Options | None, looks: dict[str, Any]) -> tuple[Sequence[Any], Any, Callable[[Any], str]]:
-    """Options, default and words of a box, whose value is decided; what belongs to these is taken out of `looks`."""
-    about = {name: looks.pop(name) for name in ("default", "words", "fallback") if name in looks}
+    """Options, default and words of a box as it says them, whose value is decided; what belongs to these is taken out of
+    `looks`."""
+    about = {name: looks.pop(name) for name in ("default", "words", "fallback", "said") if name in looks}
     if options is None:
         options, *others = st.session_state[_BOXES][key]
-        about = dict(zip(("default", "words", "fallback"), others, strict=True))
+        about |= dict(zip(("default", "words", "fallback"), others, strict=True))
     option(key, options, **about)
-    return st.session_state[_BOXES][key][:3]
+    options, default, words, _ = st.session_state[_BOXES][key]
+    says = st.session_state.get(_SAYS, {}).get(key)
+    return options, default, says or (lambda each: known(words(each)))
 
 
 def options_of(key: str) -> Sequence[Any]:
@@ -290,7 +301,7 @@ def chosen(key: str, options: Sequence[Any], words: Callable[[Any], str] = str) 
         named = {words(each): each for each in options} if said else {}
         for word in said:
             if word not in named:
-                _say_wrong(key, word, "tokens of this model")
+                _say_wrong(key, word, say("tokens of this model"))
         state[key] = [named[word] for word in said if word in named]
     elif (possible := [each for each in state[key] if each in options]) != state[key] or list(map(words, possible)) != said:
         state[key] = possible
@@ -322,7 +333,7 @@ def number(key: str, least: Any, most: Any, default: Any) -> Any:
         return type(least)(value) if math.isfinite(value) and least <= value <= most else None
 
     possible = range(least, most + 1) if isinstance(least, int) else _Where(lambda value: least <= value <= most)
-    return _value(key, default, possible, read, str, lambda: f"{least:,} to {most:,}")
+    return _value(key, default, possible, read, str, lambda: say("{least:,} to {most:,}", least=least, most=most))
 
 
 def number_input(label: str, least: Any, most: Any, default: Any, *, key: str, **looks: Any) -> Any:
@@ -339,7 +350,7 @@ def text(key: str, default: str = "", *, most: int = LONGEST) -> str:
         state[key] = word
         del query[key]
         if len(word) > most:
-            _say_wrong(key, word, f"a text of at most {most:,} characters; it is cut there")
+            _say_wrong(key, word, say("a text of at most {most:,} characters; it is cut there", most=most))
     is_kept = not any(key in others for others in (state.get(_RESET, ()), state.get(_OPENED, ()), query))
     if is_kept and len(state.get(key, "")) > min(most, LONGEST):
         # What is too long for the address is not in it: here nothing does not stand for the default.
@@ -386,7 +397,18 @@ def hidden(
 def tabs(titles: Sequence[str], *, key: str) -> tuple[str, Any]:
     """`st.tabs`, in the link: the title of the one that is open, and its container."""
     option(key, titles)
-    containers = st.tabs(titles, key=key, on_change="rerun")
+    shown, state = [say(title) for title in titles], st.session_state
+    if shown == [*titles]:
+        containers = st.tabs(titles, key=key, on_change="rerun")
+    else:
+        # Streamlit keeps the title that is seen.
+        of_widget = f"{key}_seen"
+        state[of_widget] = shown[[*titles].index(state[key])]
+
+        def pressed() -> None:
+            state[key] = titles[shown.index(state[of_widget])]
+
+        containers = st.tabs(shown, key=of_widget, on_change=pressed)
     place = next((place for place, tab in enumerate(containers) if tab.open), 0)
     return titles[place], containers[place]
 
@@ -478,7 +500,8 @@ def _value(
 
 
 def _say_wrong(key: str, word: str, allowed: str) -> None:
-    words = f"{literal(shorten(f'{key}={word}', 60))} (possible: {literal(shorten(allowed, 200))})"
+    given, possible = literal(shorten(f"{key}={word}", 60)), literal(shorten(allowed, 200))
+    words = say("{given} (possible: {possible})", given=given, possible=possible)
     st.session_state.setdefault(_WRONG, {})[key] = words
     _say()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from transformer_viz.analysis.generation_words import generation_words
+from transformer_viz.language import say
 from transformer_viz.model_options import ModelOptions
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import levels, link
@@ -32,7 +33,7 @@ def start(model: "LoadedModel") -> None:
             link.is_on(key, default)
     if model.languages:
         for key in ("source_language", "target_language"):
-            link.option(key, languages, OWN, language_words)
+            link.option(key, languages, OWN, language_words, said=lambda code: code or say("its own"))
 
 
 def language_words(code: str) -> str:
@@ -77,13 +78,15 @@ def popover(model: "LoadedModel") -> None:
         return
     if not levels.is_all() and of(model) == ModelOptions():
         return
-    words = "Its generation config, chat template, languages and shortlist"
-    with st.popover("How it writes", icon=":material/edit_note:", help=words):
+    words = say("Its generation config, chat template, languages and shortlist")
+    with st.popover(say("How it writes"), icon=":material/edit_note:", help=words):
         if has.generation is not None:
-            link.toggle("As its generation config says", key="generation", default=True, help="Off: only its logits decide")
+            link.toggle(
+                say("As its generation config says"), key="generation", default=True, help=say("Off: only its logits decide")
+            )
         if has.shortlist is not None:
-            words = "Off: it may write any token. Probabilities are over the whole vocabulary in both cases"
-            link.toggle("Only what its shortlist allows", key="shortlist", default=True, help=words)
+            words = say("Off: it may write any token. Probabilities are over the whole vocabulary in both cases")
+            link.toggle(say("Only what its shortlist allows"), key="shortlist", default=True, help=words)
         off = ModelOptions(
             generation=True if has.generation is False else None, shortlist=True if has.shortlist is False else None
         )
@@ -92,8 +95,8 @@ def popover(model: "LoadedModel") -> None:
             for clause in generation_words({name: value}, model.tokenizer.label):
                 st.caption(said(clause) if name in model.generation else f"~~{said(clause)}~~")
         if has.chat is not None:
-            words = "What the template adds is seen as tokens of the prompt"
-            link.toggle("The text as a message in its chat template", key="chat", help=words)
+            words = say("What the template adds is seen as tokens of the prompt")
+            link.toggle(say("The text as a message in its chat template"), key="chat", help=words)
         if model.languages:
-            for which, does in (("source_language", "reads"), ("target_language", "writes")):
-                link.selectbox(f"It {does}", key=which)
+            link.selectbox(say("It reads"), key="source_language")
+            link.selectbox(say("It writes"), key="target_language")

@@ -4,15 +4,16 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.surveys.figures import survey_agreement
 from transformer_viz.surveys.result import Survey
-from transformer_viz.terms import KIND_TITLES, Kind, head_title
+from transformer_viz.terms import Kind, head_title, kind_words
 from transformer_viz.views.components import chart, screen
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey.shown import Shown
 
-TITLE, ORDER = "Agreement", 1
+TITLE, ORDER = later("Agreement"), 1
 
 
 def show(shown: Shown) -> None:
@@ -20,16 +21,19 @@ def show(shown: Shown) -> None:
     survey = shown.survey
     there = [kind for kind in survey.kinds if survey.agreement.get(kind)]
     if not there:
-        st.info("The heads of this survey were not compared with each other.", icon=":material/info:")
+        st.info(say("The heads of this survey were not compared with each other."), icon=":material/info:")
         return
     closest = " ".join(filter(None, (_closest(survey, kind) for kind in there)))
     st.markdown(
-        "In how many rows two heads have their largest weight on the same key. Only rows with two allowed keys or more "
-        f"count. Heads that agree may replace each other. {literal(closest)}"
+        say(
+            "In how many rows two heads have their largest weight on the same key. Only rows with two "
+            "allowed keys or more count. Heads that agree may replace each other. {closest}",
+            closest=literal(closest),
+        )
     )
     for kind, column in zip(there, screen.columns(len(there), "survey-agreement"), strict=True):
         with column:
-            words = f"Agreement between heads of the {KIND_TITLES[kind]}"
+            words = say("Agreement between heads of the {kind}", kind=kind_words(kind))
             chart.draw(plain(survey_agreement), survey, kind, key=f"survey-agreement-{kind}", words=words)
 
 
@@ -42,4 +46,10 @@ def _closest(survey: Survey, kind: Kind) -> str:
     a, b = np.unravel_index(int(shares.argmax()), shares.shape)
     if shares[a, b] < 0:
         return ""
-    return f"In {KIND_TITLES[kind]} {names[a]} and {names[b]} agree most, in {percent_words(shares[a, b])} of the rows."
+    return say(
+        "In {kind} {names} and {names2} agree most, in {shares} of the rows.",
+        kind=kind_words(kind),
+        names=names[a],
+        names2=names[b],
+        shares=percent_words(shares[a, b]),
+    )

@@ -16,6 +16,7 @@ import streamlit as st
 
 from transformer_viz import app_folders, untrusted_files
 from transformer_viz.errors import SurveyError
+from transformer_viz.language import say
 from transformer_viz.surveys.result import NAME, Survey, load_survey
 from transformer_viz.text_display import shorten
 from transformer_viz.views.cache import model_list
@@ -82,11 +83,11 @@ def surveys() -> dict[str, Source]:
 
 def box() -> None:
     """Draws a box to drop a survey into; what was dropped is chosen."""
-    uploader.box(f"Drop a survey's {NAME} here", "survey-box", _SORT, _open, most_bytes=LARGEST)
-    st.caption(f"At most {LARGEST // MB} MB. Nothing in a file can run.")
+    uploader.box(say("Drop a survey's {name} here", name=NAME), "survey-box", _SORT, _open, most_bytes=LARGEST)
+    st.caption(say("At most {largest} MB. Nothing in a file can run.", largest=LARGEST // MB))
 
 
-def say() -> None:
+def tell() -> None:
     """Draws why what was dropped last is not shown."""
     uploader.tell(_SORT)
     uploader.forget(_SORT)
@@ -111,7 +112,7 @@ def _open(file_name: str, data: bytes) -> None:
             raise SurveyError(f"{name} is not a survey that this program can read: {error}.") from error
         opened = Source(("opened", hashlib.sha256(data).hexdigest()), lambda: survey, size=len(data))
         _HELD.add(opened)
-    name = f"{name} (opened)"
+    name = say("{name} (opened)", name=name)
     held.pop(name, None)
     while len(held) >= MOST_OPENED:
         held.pop(next(iter(held)))

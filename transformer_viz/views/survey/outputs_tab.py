@@ -3,6 +3,7 @@
 import streamlit as st
 
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.figures import survey_calibration, survey_lengths
@@ -11,31 +12,39 @@ from transformer_viz.views.components import chart, screen
 from transformer_viz.views.survey import texts
 from transformer_viz.views.survey.shown import Shown
 
-TITLE, ORDER = "Outputs", 2
+TITLE, ORDER = later("Outputs"), 2
 
 
 def show(shown: Shown) -> None:
     """Draws two charts side by side, each below its sentence, and the list."""
     outputs = shown.survey.outputs
     if outputs is None:
-        st.info("This model writes nothing, so there is no output to judge.", icon=":material/info:")
+        st.info(say("This model writes nothing, so there is no output to judge."), icon=":material/info:")
         return
     left, right = screen.columns(2, "survey-outputs")
     with left:
         said = sentences.right(outputs)
         st.markdown(shown.heading(said))
         if any(point.n_known for point in outputs.by_length):
-            chart.draw(plain(survey_lengths), outputs, key="survey-lengths", words=f"By length of the source. {said}")
+            chart.draw(
+                plain(survey_lengths), outputs, key="survey-lengths", words=say("By length of the source. {said}", said=said)
+            )
     with right:
         said = sentences.calibrated(outputs)
         st.markdown(shown.heading(said))
         if any(outputs.confidence.counts):
-            words = f"Right tokens by their probability, and how many there are. {said}"
+            words = say("Right tokens by their probability, and how many there are. {said}", said=said)
             chart.draw(plain(survey_calibration), outputs.confidence, key="survey-calibration", words=words)
     lines = []
     for each in outputs.worst:
-        expected = "" if each.expected is None else f", expected {display_text(each.expected) or 'nothing'}"
-        wrote = f"wrote {display_text(each.output) or 'nothing'}{expected}"
+        output = display_text(each.output) or say("nothing")
+        wrote = say("wrote {text}", text=output)
+        if each.expected is not None:
+            wrote = say("wrote {text}, expected {right}", text=output, right=display_text(each.expected) or say("nothing"))
         lines.append(texts.Line(number_words(each.confidence), each.text, wrote, has_trial=True))
-    by = "the first wrong token" if outputs.n_known else "a token on average"
-    texts.show({f"{sentences.worst_title(outputs)}, by the probability of {by}": lines}, shown, "survey-worst")
+    by = say("the first wrong token") if outputs.n_known else say("a token on average")
+    texts.show(
+        {say("{outputs}, by the probability of {by}", outputs=sentences.worst_title(outputs), by=by): lines},
+        shown,
+        "survey-worst",
+    )

@@ -9,11 +9,12 @@ from transformer_viz import app_folders, server_settings
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.language import later, listed, say, say_count
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import SurveyComparison, best, columns, compare_surveys, kinds
 from transformer_viz.surveys.figures import survey_difference, survey_heads
 from transformer_viz.surveys.result import Survey, load_survey
-from transformer_viz.terms import KIND_TITLES, Kind, head_label
+from transformer_viz.terms import Kind, head_label, kind_words
 from transformer_viz.views.components import code, style, tabs, viewer
 from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.components.recorded_calls import Call, call, record
@@ -22,7 +23,7 @@ from transformer_viz.views.survey import found, texts
 from transformer_viz.views.survey.found import FOLDER, Source
 from transformer_viz.views.survey.shown import Shown
 
-TITLE, ICON, ORDER = "Over many texts", ":material/query_stats:", 6
+TITLE, ICON, ORDER = later("Over many texts"), ":material/query_stats:", 6
 HAS_VIEWER = True
 """Which writes its part of the address itself."""
 
@@ -38,31 +39,40 @@ def show() -> None:
     known, state = found.surveys(), st.session_state
     if not known:
         # What a survey is, and how to come to one.
-        st.markdown("#### No survey is here yet")
-        words = "A survey says what every head of a model does over thousands of texts, and which texts show it best. Make one:"
+        st.markdown(say("#### No survey is here yet"))
+        words = say(
+            "A survey says what every head of a model does over thousands of texts, and which texts show it best. Make one:"
+        )
         st.markdown(words)
         st.code(_COMMAND, language="bash", wrap_lines=True)
         display_options.glossary_popover("survey")
-        listed = f"Surveys in the folder `{FOLDER}/`, where the app was started, are listed here. Or open one:"
-        st.markdown("Or open one:" if app_folders.surveys() is None else listed)
+        listed = say(
+            "Surveys in the folder `{folder}/`, where the app was started, are listed here. Or open one:", folder=FOLDER
+        )
+        st.markdown(say("Or open one:") if app_folders.surveys() is None else listed)
         found.box()
-        found.say()
+        found.tell()
         return
     # Which survey, and which one beside it. From another page's model one comes to its own.
     if "survey" not in state and "survey" not in link.address() and state.get("checkpoint") in known:
         state.survey = state.checkpoint
     default = _DEFAULT if _DEFAULT in known else next(iter(known))
-    name = link.option("survey", list(known), default)
-    other_name = link.option("survey_beside", {NONE: "compare with …", **{each: each for each in known}}, NONE)
+    name = link.option("survey", list(known), default, said=str)
+    other_name = link.option(
+        "survey_beside",
+        {NONE: later("compare with …"), **{each: each for each in known}},
+        NONE,
+        said=lambda each: each or say("compare with …"),
+    )
     looks: dict[str, Any] = {"width": 260, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        link.selectbox("Survey", key="survey", **looks)
-        link.selectbox("Compare with", key="survey_beside", **looks)
-        with st.popover("Open another", icon=":material/folder_open:"):
+        link.selectbox(say("Survey"), key="survey", **looks)
+        link.selectbox(say("Compare with"), key="survey_beside", **looks)
+        with st.popover(say("Open another"), icon=":material/folder_open:"):
             found.box()
         display_options.popover("survey")
-    found.say()
-    if display_options.is_hidden("The heads and outputs of a survey"):
+    found.tell()
+    if display_options.is_hidden(later("The heads and outputs of a survey")):
         return
     try:
         survey = _read(known, name)
@@ -74,7 +84,11 @@ def show() -> None:
         st.info(sentence(sentences.survey_words(survey)), icon=":material/info:")
         return
     titles = {each: f"heads by {column.title}" for each, column in numbers.items()}
-    number = numbers[link.option("survey_number", titles)]
+    number = numbers[
+        link.option(
+            "survey_number", titles, said=lambda each: say("heads by {title}", title=sentences.statistic_title(numbers[each]))
+        )
+    ]
     head = _focus(survey, number.name)
     beside, comparison = None, None
     if other_name != NONE:
@@ -95,9 +109,9 @@ def show() -> None:
         st.markdown(shown.heading(said), width="stretch")
         if there is not None and there != head:
             place = (there.kind, there.layer, there.head)
-            focus.go_to_head_button(f"Go to {head_label(there.layer, there.head)}", "survey-go", place)
+            focus.go_to_head_button(say("Go to {layer}", layer=head_label(there.layer, there.head)), "survey-go", place)
     with st.container(horizontal=True, vertical_alignment="center", key="survey-controls"):
-        link.selectbox("Heads by", key="survey_number", width=340, label_visibility="collapsed")
+        link.selectbox(say("Heads by"), key="survey_number", width=340, label_visibility="collapsed")
     drawn = _maps(shown, comparison)
     tabs.show(tabs.found("transformer_viz.views.survey"), "survey_tab", shown)
     if not shown.is_large:
@@ -121,14 +135,17 @@ def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[Call]:
     there = kinds(survey, number.name)
     if comparison is not None:
         there = tuple(kind for kind in survey.kinds if any(comparison.of(kind)))
-    what = number.title if comparison is None else f"difference of {number.title}"
+    what = sentences.statistic_title(number)
+    what = what if comparison is None else say("difference of {title}", title=what)
     tables: dict[Kind, dict[str, Any]] = {}
     calls = []
     for kind, of_kind in survey.kinds.items():
         if not of_kind.layers:
             continue
-        tables[kind] = {"title": KIND_TITLES[kind], "numbers": list(of_kind.layers), "heads": of_kind.n_heads, "figure": None}
-        tables[kind]["words"] = f"Every head of the {KIND_TITLES[kind]} by {what}. A click makes it the focus."
+        tables[kind] = {"title": kind_words(kind), "numbers": list(of_kind.layers), "heads": of_kind.n_heads, "figure": None}
+        tables[kind]["words"] = say(
+            "Every head of the {kind} by {what}. A click makes it the focus.", kind=kind_words(kind), what=what
+        )
         if kind in there:
             of: Any = (survey_heads, survey, kind, number.name) if comparison is None else (survey_difference, comparison, kind)
             # What is outlined is the browser's.
@@ -140,18 +157,20 @@ def _maps(shown: Shown, comparison: SurveyComparison | None) -> list[Call]:
     viewer.show_heads(tables, shown.head, f"survey-{told}", display_options.current(), page="survey")
     if not there:
         return []
-    missing = [KIND_TITLES[kind] for kind in survey.kinds if kind not in there]
-    has = "has" if len(missing) == 1 else "have"
-    without = f" {' and '.join(missing).capitalize()} {has} no such number." if missing else ""
-    words = "Click a head to see what it does, and on which texts. Each map has its own scale, which its bar says."
+    missing = [kind_words(kind) for kind in survey.kinds if kind not in there]
+    without = say_count(
+        "{kinds} has no such number.", "{kinds} have no such number.", len(missing), kinds=listed(missing).capitalize()
+    )
+    words = say("Click a head to see what it does, and on which texts. Each map has its own scale, which its bar says.")
     if comparison is not None:
-        words = (
-            "Blue: more in the second survey; orange: less; hatched: within the 95 % interval, so it may be chance. All maps "
-            "have one scale."
+        words = say(
+            "Blue: more in the second survey; orange: less; hatched: within the 95 % interval, so it may be "
+            "chance. All maps have one scale."
         )
         if comparison.is_same_texts:
-            words += " Both surveyed the same texts, so the intervals are too wide rather than too narrow."
-    st.caption(words + without)
+            wide = say("Both surveyed the same texts, so the intervals are too wide rather than too narrow.")
+            words = say("{sentence} {next}", sentence=words, next=wide)
+    st.caption(say("{sentence} {next}", sentence=words, next=without) if missing else words)
     return calls
 
 

@@ -8,16 +8,16 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer_viz.addresses import HeadAddress
+from transformer_viz.language import later, say
 from transformer_viz.surveys.result import CUT
-from transformer_viz.terms import KIND_TITLES
 from transformer_viz.text_display import display_text
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import markup
-from transformer_viz.views.state import focus, link
+from transformer_viz.views.state import focus, link, visit_language
 from transformer_viz.views.survey.shown import Shown
 
 _GO = "survey_go"
-TRIAL = "On trial"
+TRIAL = later("On trial")
 """The tab of Explore that asks whether a head's attention is the cause."""
 
 
@@ -50,8 +50,8 @@ def show(lists: Mapping[str, Sequence[Line]], shown: Shown, key: str) -> None:
             if has_model and not is_cut:
                 for tab in ("", *((TRIAL,) if line.has_trial else ())):
                     href = address(line.text, model, shown.head, tab)
-                    links.append({"tab": tab, "at": f"{len(lines)} {tab}", "href": href})
-            cut = "Only the beginning of this text is kept, so it cannot be opened." if is_cut else ""
+                    links.append({"tab": say(tab) if tab else "", "at": f"{len(lines)} {tab}", "href": href})
+            cut = say("Only the beginning of this text is kept, so it cannot be opened.") if is_cut else ""
             more = " ".join(filter(None, [cut, line.more]))
             sections[title].append({"value": line.value, "text": display_text(line.text), "more": more, "links": links})
             lines.append(line)
@@ -73,8 +73,14 @@ def go() -> None:
 
 def address(text: str, model: str, head: HeadAddress, tab: str = "") -> str:
     """The address of Explore with a text, a model and a head in focus; `tab` is a part of the tab Heads that is open."""
-    place = {"kind": KIND_TITLES[head.kind], "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
-    said = {"text": text, "checkpoint": model, **place, **({"explore_tab": "Heads", "heads_part": tab} if tab else {})}
+    place = focus.in_link(head.kind, head.layer, head.head)
+    said = {
+        "text": text,
+        "checkpoint": model,
+        **place,
+        **visit_language.in_address(),
+        **({"explore_tab": "Heads", "heads_part": tab} if tab else {}),
+    }
     return f"./?{urlencode(said)}"
 
 

@@ -6,26 +6,32 @@ import streamlit as st
 
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.result.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, left_out_words
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import kind_words
 from transformer_viz.views.components import table
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey.shown import Shown
 
-TITLE, ORDER = "On trial", 3
+TITLE, ORDER = later("On trial"), 3
 
 
 def show(shown: Shown) -> None:
     """Draws which map points best, beside chance, and the table of all."""
     found = shown.survey.verdict
     if found is None:
-        st.info("This survey has no verdicts: make it with `--verdict-texts 300`.", icon=":material/info:")
+        st.info(say("This survey has no verdicts: make it with `--verdict-texts 300`."), icon=":material/info:")
         return
-    words = f"No map was judged: {left_out_words(found)}."
+    words = say("No map was judged: {found}.", found=left_out_words(found))
     if known := [each for each in found.maps if each.top.value == each.top.value]:
         first = max(known, key=lambda each: each.top.value)
         share, chance = (percent_words(each.value, 1) for each in (first.top, found.chance))
-        words = f"{first.name} points where the cause is in {share} of the steps; by chance it would be in {chance}."
+        words = say(
+            "{name} points where the cause is in {share} of the steps; by chance it would be in {chance}.",
+            name=first.name,
+            share=share,
+            chance=chance,
+        )
     st.markdown(shown.heading(words))
     mode = found.mode or "word"
     top, rho = f"at the cause, {mode}", f"ρ, {mode}"
@@ -35,15 +41,23 @@ def show(shown: Shown) -> None:
         "at the cause, 95 %": [_ends(each.top, lambda ends: interval_words(ends, percent_words, 1)) for each in found.maps],
         "by chance": [found.chance.value] * len(found.maps),
         rho: [each.rho.value for each in found.maps],
-        "ρ, 95 %": [_ends(each.rho, lambda ends: " to ".join(f"{end + 0.0:.2f}" for end in ends)) for each in found.maps],
+        "ρ, 95 %": [_ends(each.rho, lambda ends: interval_words(ends, lambda end: f"{end + 0.0:.2f}")) for each in found.maps],
     }
-    table.show(columns, "Every map beside the cause", percents=(top, "by chance"))
+    table.show(columns, say("Every map beside the cause"), percents=(top, "by chance"))
     st.caption(
         literal(
-            f"{KIND_TITLES[found.kind].capitalize()}, over {count_words(found.n_texts, 'text')} of the survey. Judged are "
-            f"{count_words(found.n_judged, 'step')} in which a token matters by {LEAST} nats or more; "
-            f"{left_out_words(found)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
-            "Intervals resample the texts; where all are alike, that cannot say how far it holds."
+            say(
+                "{attention}, over {texts} of the survey. Judged are {steps} in which a token matters by {least} nats or more; "
+                "{left_out}. {maps}. ρ is Spearman's rank correlation; {floor}. Intervals resample the texts; where all are "
+                "alike, that cannot say how far it holds.",
+                attention=kind_words(found.kind).capitalize(),
+                texts=count_words(found.n_texts, "text"),
+                steps=count_words(found.n_judged, "step"),
+                least=LEAST,
+                left_out=left_out_words(found),
+                maps=say(MAP_WORDS),
+                floor=say(FLOOR_WORDS),
+            )
         )
     )
 
@@ -52,4 +66,4 @@ def _ends(mean: Mean, written: Callable[[tuple[float, float]], str]) -> str:
     """The interval of a mean as a cell of the table."""
     if mean.interval is None:
         return ""
-    return "all alike" if mean.ends is None else written(mean.ends)
+    return say("all alike") if mean.ends is None else written(mean.ends)

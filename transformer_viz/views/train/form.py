@@ -12,6 +12,7 @@ import streamlit as st
 
 from transformer_viz import tasks
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import known, later, say
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.recipe import Recipe
@@ -21,43 +22,52 @@ from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
 
 SIZES = {
-    "n_encoder_layers": ("Encoder", 1, 12),
-    "n_decoder_layers": ("Decoder", 1, 12),
-    "n_heads": ("Heads", 1, 32),
+    "n_encoder_layers": (later("Encoder"), 1, 12),
+    "n_decoder_layers": (later("Decoder"), 1, 12),
+    "n_heads": (later("Heads"), 1, 32),
     "d_model": ("d_model", 2, 1024),
     "d_ff": ("d_ff", 1, 4096),
 }
 SWITCHES = {
-    "norm": "Norm placement",
-    "position": "Positions",
-    "embedding_scale": "Embeddings × √d_model",
-    "tied_embeddings": "Tied embeddings",
-    "activation": "Activation",
-    "initialization": "Initialization",
-    "dropout_in": "Dropout acts on",
-    "final_norm": "Final norms",
-    "norm_affine": "Norms learn weight and bias",
-    "shared_norm": "One norm a block",
-    "embedding_norm": "Norm on embeddings",
-    "attention_bias": "Biases in attention",
-    "feed_forward_bias": "Biases in feed-forward",
-    "output_bias": "Bias in the output",
+    "norm": later("Norm placement"),
+    "position": later("Positions"),
+    "embedding_scale": later("Embeddings × √d_model"),
+    "tied_embeddings": later("Tied embeddings"),
+    "activation": later("Activation"),
+    "initialization": later("Initialization"),
+    "dropout_in": later("Dropout acts on"),
+    "final_norm": later("Final norms"),
+    "norm_affine": later("Norms learn weight and bias"),
+    "shared_norm": later("One norm a block"),
+    "embedding_norm": later("Norm on embeddings"),
+    "attention_bias": later("Biases in attention"),
+    "feed_forward_bias": later("Biases in feed-forward"),
+    "output_bias": later("Bias in the output"),
 }
 NUMBERS = {
-    "steps": ("Steps", 1, 100_000),
-    "batch_size": ("Batch size", 1, 1024),
-    "learning_rate": ("Learning rate", 0.0, 10.0),
-    "warm_up": ("Warm-up, share of steps", 0.0, 0.99),
-    "label_smoothing": ("Label smoothing", 0.0, 0.99),
-    "weight_decay": ("Weight decay", 0.0, 10.0),
-    "sharpness": ("Sharpness penalty", 0.0, 100.0),
-    "seed": ("Seed", 0, 2**31),
+    "steps": (later("Steps"), 1, 100_000),
+    "batch_size": (later("Batch size"), 1, 1024),
+    "learning_rate": (later("Learning rate"), 0.0, 10.0),
+    "warm_up": (later("Warm-up, share of steps"), 0.0, 0.99),
+    "label_smoothing": (later("Label smoothing"), 0.0, 0.99),
+    "weight_decay": (later("Weight decay"), 0.0, 10.0),
+    "sharpness": (later("Sharpness penalty"), 0.0, 100.0),
+    "seed": (later("Seed"), 0, 2**31),
 }
-CHOICES = {"optimizer": "Optimizer", "schedule": "Schedule", "loss": "Loss"}
-FLOATS = {"dropout": ("Dropout", 0.0, 0.99), "sinusoid_base": ("Sinusoid base", 1.01, 1e6)}
+CHOICES = {"optimizer": later("Optimizer"), "schedule": later("Schedule"), "loss": later("Loss")}
+FLOATS = {"dropout": (later("Dropout"), 0.0, 0.99), "sinusoid_base": (later("Sinusoid base"), 1.01, 1e6)}
 MODEL = (*SIZES, *SWITCHES, *FLOATS)
 FIELDS = (*MODEL, *NUMBERS, *CHOICES)
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(Recipe)}
+_SUMMARIES = (
+    later("No bias and no learned norm anywhere; d_k and d_v free of the model's width."),
+    later("The layout of the 2017 paper: norm(x + f(x)), a separate norm for every sublayer."),
+    later("The modern default: x + f(norm(x)) and a final norm on both stacks."),
+    later("Word reversal with x + norm(f(x))."),
+    later("One norm module for all sublayers of a block, and a norm on scaled embeddings."),
+    later("What `torch.nn.Transformer` computes: norm(x + f(x)), and one more norm after each stack."),
+)
+"""What the descriptions of the variants begin with."""
 _WIDTH = 90
 """Of a line of the command."""
 
@@ -84,23 +94,27 @@ _LIMITS: dict[str, tuple[str, Any, Any]] = {**SIZES, **NUMBERS, **FLOATS}
 _TINY = {"n_encoder_layers": 1, "n_decoder_layers": 1, "d_model": 64, "d_ff": 128}
 PRESETS = (
     Preset(
-        "A first training, one minute",
-        "Learns to write German numbers as figures, *vierzehn* as 14. One layer, 700 steps; nearly every number that it was "
-        "not trained on comes out right.",
+        later("A first training, one minute"),
+        later(
+            "Learns to write German numbers as figures, *vierzehn* as 14. One layer, 700 steps; nearly every "
+            "number that it was not trained on comes out right."
+        ),
         "numbers",
         "pre-norm",
         {"steps": 700},
         _TINY,
     ),
     Preset(
-        "Two sentences, ten seconds",
-        "Learns the two German sentences of a published tutorial by heart, in 60 steps.",
+        later("Two sentences, ten seconds"),
+        later("Learns the two German sentences of a published tutorial by heart, in 60 steps."),
         "german-toy",
         "post-norm",
     ),
     Preset(
-        "The published reversal, a few minutes",
-        "Learns to write strings of 10 to 19 letters backwards, with the variant and the settings of an article: 588 steps.",
+        later("The published reversal, a few minutes"),
+        later(
+            "Learns to write strings of 10 to 19 letters backwards, with the variant and the settings of an article: 588 steps."
+        ),
         "reverse",
         "residual-post-norm",
     ),
@@ -113,12 +127,14 @@ def show() -> Recipe | None:
     # Another task or variant brings its own settings.
     reset: Any = {"on_change": link.reset, "args": (*(f"train_{name}" for name in FIELDS), "train_name")}
     with left:
-        task = link.selectbox("Task", tasks.names(), key="train_task", default=_TASK, help=_help("Task"), **reset)
+        task = link.selectbox(
+            say("Task"), tasks.names(), key="train_task", said=str, default=_TASK, help=_help("Task"), **reset
+        )
     with right:
         reset |= {"default": _VARIANT, "help": _help("Variant")}
-        variant = link.selectbox("Variant", variants.names(), key="train_variant", **reset)
+        variant = link.selectbox(say("Variant"), variants.names(), key="train_variant", said=str, **reset)
     summary, _, more = variants.description(variant).partition("\n\n")
-    right.caption(literal(summary), help=literal(more))
+    right.caption(literal(known(summary)), help=literal(more))
     try:
         base = _effective(recipe_for(task, variant))
     except TransformerVizError as error:
@@ -136,16 +152,16 @@ def show() -> Recipe | None:
     # Every setting, an error under the group that it is about.
     is_bool = {name: HINTS[name] is bool for name in SWITCHES}
     groups = {
-        "Size: layers, heads, widths": [(len(SIZES), SIZES)],
-        "Architecture: norms, biases, scaling, positions": [
+        say("Size: layers, heads, widths"): [(len(SIZES), SIZES)],
+        say("Architecture: norms, biases, scaling, positions"): [
             (2, [name for name in SWITCHES if not is_bool[name]]),
             (2, [name for name in SWITCHES if is_bool[name]]),
             (2, FLOATS),
         ],
-        "Training: steps, optimizer, schedule, loss": [(3, CHOICES), (2, NUMBERS)],
+        say("Training: steps, optimizer, schedule, loss"): [(3, CHOICES), (2, NUMBERS)],
     }
     places = []
-    with st.expander("Advanced: all settings", expanded=bool(_changed(base)), icon=":material/tune:"):
+    with st.expander(say("Advanced: all settings"), expanded=bool(_changed(base)), icon=":material/tune:"):
         for title, rows in groups.items():
             st.markdown(f"**{title}**")
             for n_columns, names in rows:
@@ -168,7 +184,7 @@ def show() -> Recipe | None:
         place = next((place for names, place in places if any(name in words for name in names)), st)
         place.error(literal(words), icon=":material/error:")
         if place is not st:
-            st.caption("These settings cannot be trained. *Advanced* says which one to change.")
+            st.caption(say("These settings cannot be trained. *Advanced* says which one to change."))
         return None
 
 
@@ -178,15 +194,15 @@ def _setting(name: str, default: Any) -> None:
     if name not in _LIMITS:
         label = {**SWITCHES, **CHOICES}[name]
         if HINTS[name] is bool:
-            link.toggle(label, key=key, default=default, help=_help(label))
+            link.toggle(say(label), key=key, default=default, help=_help(label))
         else:
-            link.selectbox(label, get_args(HINTS[name]), key=key, default=default, help=_help(label))
+            link.selectbox(say(label), get_args(HINTS[name]), key=key, default=default, help=_help(label), said=str)
         return
     label, least, most = _LIMITS[name]
     looks: dict[str, Any] = {"format": "%g"} if isinstance(least, float) else {}
     if looks and name in NUMBERS:
         looks["step"] = 0.001
-    link.number_input(label, least, most, default, key=key, help=_help(label), **looks)
+    link.number_input(say(label), least, most, default, key=key, help=_help(label), **looks)
 
 
 def _effective(recipe: Recipe) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz import language
 from transformer_viz.addresses import map_address
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.language import later, say, sentences
 from transformer_viz.learn.covers import Cover
 from transformer_viz.terms import Kind, row_labels
 from transformer_viz.trace.trace import Trace
@@ -45,7 +47,7 @@ class View:
         last = found[-1].forced
         focus.start_place(last, checkpoint, combined=False)
         moment = link.option("moment", {moment.step: str(moment.step) for moment in found}, found[-1].step)
-        position, state = link.option("position", dict(enumerate(_positions(last)))), st.session_state
+        position, state = link.option("position", _in_link(last), said=lambda at: _positions(last)[at]), st.session_state
         return cls(state.kind, state.layer, state.head, moment, position)
 
     def place(self, found: Moments) -> int:
@@ -60,7 +62,7 @@ def show(*, is_open: bool) -> None:
     Args:
         is_open: whether the fold is open where the link says nothing.
     """
-    with link.expander("How it learned", key="learned", default=is_open, icon=":material/history:") as fold:
+    with link.expander(say("How it learned"), key="learned", default=is_open, icon=":material/history:") as fold:
         if fold.open:
             _show()
 
@@ -72,7 +74,7 @@ def _show() -> None:
         if state.checkpoint in model_list.models():
             _offer_others(state.checkpoint)
         return
-    if display_options.is_hidden("The moments of a training"):
+    if display_options.is_hidden(later("The moments of a training")):
         return
     if not model_list.has_snapshots(checkpoint):
         _offer_others(checkpoint.name, checkpoint.task.name)
@@ -95,7 +97,9 @@ def _show() -> None:
     looks, words = style.figure_style(), "" if covered is None else covered.words
     options: dict[str, Any] = {"covered": words, "terms": term_tips.meanings()}
     made = partial(content, found, positions, looks, term_tips.mark, **options)
-    viewer.show_learned(found[0].forced, (run, looks, words, len(found)), vars(view), run, made, chosen, page=PAGE)
+    viewer.show_learned(
+        found[0].forced, (run, looks, words, len(found), language.current()), vars(view), run, made, chosen, page=PAGE
+    )
     if not chosen.is_large and covered is None:
         now = focus.Focus(run, view.kind, view.layer, view.head, view.place(found))
         trace = record(found[now.step].forced, Call("trace = {}.forced", found[now.step]))
@@ -107,7 +111,13 @@ def _show() -> None:
 def _positions(last: Trace) -> list[str]:
     """What each position is called."""
     rows = row_labels(last.target_tokens, last.output_tokens)
-    return [f"candidates at {rows[t]}" for t in range(len(last.steps))]
+    return [say("candidates at {row}", row=rows[t]) for t in range(len(last.steps))]
+
+
+def _in_link(last: Trace) -> dict[int, str]:
+    """The same as a link has it."""
+    rows = row_labels(last.target_tokens, last.output_tokens)
+    return {t: f"candidates at {rows[t]}" for t in range(len(last.steps))}
 
 
 def _under(cover: Cover, moments: Moments, asked: TrainingSnapshot) -> Moments:
@@ -123,12 +133,14 @@ def _under(cover: Cover, moments: Moments, asked: TrainingSnapshot) -> Moments:
 
 def _offer_others(checkpoint: str, task: str = "reverse") -> None:
     names = runs.replayable()
-    words = f"**{literal(checkpoint)}** has no snapshots of its training, so its learning cannot be replayed."
-    st.info(words + (" These models have some:" if names else ""), icon=":material/history:")
+    none = say(
+        "**{checkpoint}** has no snapshots of its training, so its learning cannot be replayed.", checkpoint=literal(checkpoint)
+    )
+    st.info(sentences([none, *([say("These models have some:")] if names else [])]), icon=":material/history:")
     with st.container(horizontal=True, key="replay-offer"):
         for name in names[:_MOST_OFFERED]:
             st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
-    st.markdown("This command trains a model and keeps 12 snapshots:")
+    st.markdown(say("This command trains a model and keeps 12 snapshots:"))
     st.code(f"python -m transformer_viz train {task} --snapshots 12", language="bash")
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from transformer_viz import app_folders, figures, server_settings
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import bytes_words, count_words, duration_words
 from transformer_viz.training import estimate
 from transformer_viz.training.recipe import Recipe
@@ -17,16 +18,16 @@ from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, code, lesson_card
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.server import jobs
-from transformer_viz.views.state import display_options, link
+from transformer_viz.views.state import display_options, link, visit_language
 from transformer_viz.views.train import form, how_it_learned, model_drawing, progress
 
-TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
+TITLE, ICON, ORDER = later("Train"), ":material/model_training:", 4
 HAS_VIEWER = True
 """Which writes its part of the address itself."""
 
 _EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"
-_estimate = st.cache_resource(max_entries=64, show_spinner="Estimating …")(estimate.estimate)
+_estimate = st.cache_resource(max_entries=64, show_spinner=False)(estimate.estimate)
 
 
 def show() -> None:
@@ -44,13 +45,13 @@ def show() -> None:
         with left:
             display_options.glossary_popover("train")
             # Buttons that train at once; nothing is changed in the form.
-            st.caption("Press one, and it trains at once:")
+            st.caption(say("Press one, and it trains at once:"))
             with st.container(gap="xsmall"):
                 for preset in form.PRESETS:
                     st.button(
-                        preset.title,
+                        say(preset.title),
                         f"preset-{preset.task}",
-                        preset.help,
+                        say(preset.help),
                         _begin,
                         args=(preset.recipe, None),
                         icon=":material/bolt:",
@@ -58,7 +59,7 @@ def show() -> None:
                     )
             if said := state.pop("preset_refused", None):
                 st.error(literal(said), icon=":material/error:")
-            with link.expander("A training of your own", key="form", icon=":material/tune:"):
+            with link.expander(say("A training of your own"), key="form", icon=":material/tune:"):
                 recipe = form.show()
                 if recipe is not None:
                     _start_box(recipe)
@@ -80,27 +81,37 @@ def _show_job() -> None:
     # The chosen training, or else the newest.
     known = {job.name: job for job in jobs.jobs()}
     if names := [*known]:
-        chosen = link.selectbox("Training", names, key="train_job") if len(names) > 1 else link.option("train_job", names)
+        chosen = (
+            link.selectbox(say("Training"), names, key="train_job", said=str)
+            if len(names) > 1
+            else link.option("train_job", names, said=str)
+        )
         job = known[chosen]
-        words = "type your own; empty: an example of the task"
-        link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
+        words = say("type your own; empty: an example of the task")
+        link.text_input(say("A string to watch"), key="train_probe", most=_LONGEST_PROBE, placeholder=words)
         _live(job.name)
         _show_command(job.recipe, job.name, "code_of_job")
     elif server_settings.trains():
         st.markdown(
-            "**What will appear here.** "
-            "Nothing has been trained on this page yet. Press one of the three buttons, or set up a training of your own. "
-            "While it runs, you see the loss, the share of right answers on texts that it is not trained on, and how one "
-            "head's attention forms on a text of yours. From the first step on you can choose the model on every page."
+            say(
+                "**What will appear here.** Nothing has been trained on this page yet. Press one of the three "
+                "buttons, or set up a training of your own. While it runs, you see the loss, the share of right "
+                "answers on texts that it is not trained on, and how one head's attention forms on a text of "
+                "yours. From the first step on you can choose the model on every page."
+            )
         )
         if rows := _shipped_history():
-            words = f"How the shipped checkpoint {_EXAMPLE} learned: its loss, and the share of texts that came out right"
+            words = say(
+                "How the shipped checkpoint {example} learned: its loss, and the share of texts that came out right",
+                example=_EXAMPLE,
+            )
             chart.draw(figures.training, rows, int(rows[-1]["step"]), key="training-example", words=words)
-            st.caption(f"An example: how the shipped checkpoint `{_EXAMPLE}` learned.")
+            st.caption(say("An example: how the shipped checkpoint `{example}` learned.", example=_EXAMPLE))
     progress.show_trash()
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
+@visit_language.spoken
 def _live(name: str) -> None:
     job = next((job for job in jobs.jobs() if job.name == name), None)
     if job is None:
@@ -118,20 +129,30 @@ def _live(name: str) -> None:
 
 def _start_box(recipe: Recipe) -> None:
     try:
-        needed = _estimate(recipe)
+        with st.spinner(say("Estimating …")):
+            needed = _estimate(recipe)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
     st.markdown(
-        f"**{count_words(needed.parameters, 'parameter')}**, about {bytes_words(needed.memory)} of memory, "
-        f"roughly {duration_words(needed.seconds)} on one core."
+        say(
+            "**{parameters}**, about {memory} of memory, roughly {time} on one core.",
+            parameters=count_words(needed.parameters, "parameter"),
+            memory=bytes_words(needed.memory),
+            time=duration_words(needed.seconds),
+        )
     )
     if needed.seconds > jobs.MOST_SECONDS:
-        st.caption(f"This page ends a training after {jobs.MOST_SECONDS // 60} minutes and keeps what it has learned by then.")
+        st.caption(
+            say(
+                "This page ends a training after {most_seconds} minutes and keeps what it has learned by then.",
+                most_seconds=jobs.MOST_SECONDS // 60,
+            )
+        )
     state = st.session_state
-    link.text_input("Name of the checkpoint", _free_name(recipe), key="train_name", most=_LONGEST_NAME)
+    link.text_input(say("Name of the checkpoint"), _free_name(recipe), key="train_name", most=_LONGEST_NAME)
     begin: Any = {"on_click": _begin, "args": (recipe, "train_name")}
-    st.button("Start training", type="primary", icon=":material/play_arrow:", **begin)
+    st.button(say("Start training"), type="primary", icon=":material/play_arrow:", **begin)
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
     _show_command(recipe, state.train_name.strip(), "code")

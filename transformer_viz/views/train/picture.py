@@ -11,15 +11,17 @@ from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.page_templates import candidate_steps, seen_reasons
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.language import later, say
+from transformer_viz.language import sentences as sentences_of
+from transformer_viz.terms import Kind, kind_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.hidden_answer import COVERED
 from transformer_viz.training.figures import playback_template
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence, when
 
 _FIXED = {
-    "answer": "Every moment reads the right answer, so the rows stay the same.",
-    "final output": "The right answer is not known, so every moment reads what the finished model writes.",
+    "answer": later("Every moment reads the right answer, so the rows stay the same."),
+    "final output": later("The right answer is not known, so every moment reads what the finished model writes."),
 }
 
 
@@ -52,14 +54,14 @@ def content(
     buttons = [_button(one) for one in moments]
     if covered:
         answers[-1] = {"class": "", "words": ()}
-        buttons[-1] |= {"title": COVERED, "class": "covered", "tint": 0}
+        buttons[-1] |= {"title": say(COVERED), "class": "covered", "tint": 0}
     return {
         "kinds": {kind: _kind(moments, kind, style, mark, numbered, covered) for kind in first.forced.kinds},
         "pieces": list(pieces),
         "moments": [one.step for one in moments],
         "rows": rows,
-        "when": [f"All heads. {when(one.step)}, reading the same target:" for one in moments],
-        "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
+        "when": [say("All heads. {step}, reading the same target:", step=when(one.step)) for one in moments],
+        "labels": {"output": say("steps of training, one button a moment"), "slider": say("Moment of training")},
         "source": source_strip(first.forced),
         "output": buttons,
         # "step" is a step of training here, so a step of the output is called a row.
@@ -74,9 +76,17 @@ def content(
 
 def _button(one: TrainingSnapshot) -> dict[str, Any]:
     sure, is_right = certainty(one), one.written.is_right
-    goal, verdict = "right" if one.target == "answer" else "final", {None: "", False: ", wrong", True: ", right"}[is_right]
-    writes = f"step {one.step:,} of training: writes {display_text(one.written.text) or 'nothing'}{verdict}"
-    title = f"{writes}; mean probability of the {goal} tokens {sure:.3f}"
+    fields: dict[str, Any] = {"step": one.step, "text": display_text(one.written.text) or say("nothing")}
+    writes = {
+        None: say("step {step:,} of training: writes {text}", **fields),
+        False: say("step {step:,} of training: writes {text}, wrong", **fields),
+        True: say("step {step:,} of training: writes {text}, right", **fields),
+    }[is_right]
+    title = (
+        say("{writes}; mean probability of the right tokens {p:.3f}", writes=writes, p=sure)
+        if one.target == "answer"
+        else say("{writes}; mean probability of the final tokens {p:.3f}", writes=writes, p=sure)
+    )
     return {"text": f"{one.step:,}", "title": title, "class": "wrong" if is_right is False else "", "tint": round(sure, 4)}
 
 
@@ -90,13 +100,15 @@ def _kind(
 ) -> dict[str, Any]:
     """A kind of attention as `numbers.js` has it; a moment is a measure of it."""
     attention, found = moments[0].forced.attentions[kind], course(moments, kind)
-    looks = "the source token that looks" if kind == "encoder" else "the token to be written"
-    ring = " · ring = the right token" if found.measure == "mass" else ""
+    looks = say("the source token that looks") if kind == "encoder" else say("the token to be written")
+    about = [say("row = {token}", token=looks), say("column = the token looked at")]
+    about += [say("ring = the right token")] if found.measure == "mass" else []
+    hint = sentences_of([say("{sentence}.", sentence=" · ".join(about)), say(_FIXED[moments[0].target])])
     sentences = [
         [
             [
                 numbered(
-                    sentence(("strong", f"{when(one.step)}: "), covered)
+                    sentence(("strong", say("{when}: ", when=when(one.step))), covered)
                     if covered and one is moments[-1]
                     else snapshot_sentence(one, place, found, kind, layer, head)
                 )
@@ -107,8 +119,8 @@ def _kind(
         for layer in attention.layers
     ]
     return {
-        "title": KIND_TITLES[kind],
-        "hint": mark(sentence(f"row = {looks} · column = the token looked at{ring}. {_FIXED[moments[0].target]}")),
+        "title": kind_words(kind),
+        "hint": mark(sentence(hint)),
         "numbers": attention.layers,
         "heads": attention.n_heads,
         "shape": attention.weights.shape,

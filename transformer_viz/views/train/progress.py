@@ -11,6 +11,7 @@ import streamlit as st
 from transformer_viz import checkpoints, figures, server_settings
 from transformer_viz.addresses import map_address
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import duration_words, percent_words
 from transformer_viz.terms import head_title
 from transformer_viz.text_display import display_text
@@ -29,15 +30,15 @@ _MOST_MOMENTS = 12
 Badge = tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]
 """Its words, icon and colour."""
 _STATE_WORDS: dict[State, Badge] = {
-    "starting": ("starting", ":material/hourglass_top:", "gray"),
-    "running": ("training", ":material/play_arrow:", "blue"),
-    "paused": ("paused", ":material/pause:", "orange"),
-    "finished": ("finished", ":material/check:", "green"),
-    "failed": ("did not finish", ":material/error:", "red"),
+    "starting": (later("starting"), ":material/hourglass_top:", "gray"),
+    "running": (later("training"), ":material/play_arrow:", "blue"),
+    "paused": (later("paused"), ":material/pause:", "orange"),
+    "finished": (later("finished"), ":material/check:", "green"),
+    "failed": (later("did not finish"), ":material/error:", "red"),
 }
 _REQUESTED: dict[Request, Badge] = {
-    "pause": ("pausing after this step …", ":material/hourglass_bottom:", "orange"),
-    "stop": ("stopping: the model is evaluated and kept …", ":material/hourglass_bottom:", "orange"),
+    "pause": (later("pausing after this step …"), ":material/hourglass_bottom:", "orange"),
+    "stop": (later("stopping: the model is evaluated and kept …"), ":material/hourglass_bottom:", "orange"),
 }
 """The badge from a click until the training's process has obeyed."""
 
@@ -61,39 +62,45 @@ def show(job: Job) -> None:
         # `jobs` checks who may do this again when one is pressed.
         if may_manage and state in jobs.AT_WORK:
             for label, icon, request, words in (
-                ("Pause", "pause", "pause", "Stops for now and keeps everything; you can go on later"),
-                ("Stop and keep", "stop", "stop", "Ends the training at this step; the model is evaluated and kept"),
+                (say("Pause"), "pause", "pause", say("Stops for now and keeps everything; you can go on later")),
+                (say("Stop and keep"), "stop", "stop", say("Ends the training at this step; the model is evaluated and kept")),
             ):
                 ask: Any = {"on_click": _do, "args": (job.request, request), "disabled": job.requested is not None}
                 st.button(label, icon=f":material/{icon}:", help=words, **ask)
         if may_manage and state in ("paused", "failed") and server_settings.trains():
-            st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.resume, job), type="primary")
+            st.button(say("Go on"), icon=":material/play_arrow:", on_click=_do, args=(jobs.resume, job), type="primary")
         if state == "finished":
-            st.button("Open in Explore", icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
+            st.button(say("Open in Explore"), icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
         if may_manage:
             # Always at the other end, so that no click meant for another button lands on it.
             st.space("stretch")
             icon, name = ":material/delete:", literal(job.name)
             if state in jobs.AT_WORK:
-                st.button("Discard …", icon=icon, disabled=True, help="Stop the training first", key="discard-not-yet")
+                st.button(
+                    say("Discard …"), icon=icon, disabled=True, help=say("Stop the training first"), key="discard-not-yet"
+                )
             else:
-                with st.popover("Discard …", icon=icon, key=f"discard-{job.name}"):
-                    st.markdown(f"Discard **{name}** and its checkpoint? Both stay in the trash below for a day.")
-                    st.button(f"Discard {name}", on_click=_do, args=(trash.discard, job), key="discard-yes")
+                with st.popover(say("Discard …"), icon=icon, key=f"discard-{job.name}"):
+                    st.markdown(
+                        say("Discard **{name}** and its checkpoint? Both stay in the trash below for a day.", name=name)
+                    )
+                    st.button(say("Discard {name}", name=name), on_click=_do, args=(trash.discard, job), key="discard-yes")
     if not may_manage:
-        st.caption("Started in another browser. Only there, or as the owner of this server, can one pause, stop or discard it.")
+        st.caption(
+            say("Started in another browser. Only there, or as the owner of this server, can one pause, stop or discard it.")
+        )
     elif job.mark != who.mark:
-        st.caption("Started in another browser. You may manage it as the owner of this server.")
+        st.caption(say("Started in another browser. You may manage it as the owner of this server."))
     if said := st.session_state.pop("train_said", None):
         st.error(literal(said), icon=":material/error:")
     if rows:
-        words = "Loss, and the share of held-out texts that come out right, at each step; the table below has the numbers"
+        words = say("Loss, and the share of held-out texts that come out right, at each step; the table below has the numbers")
         chart.draw(figures.training, rows, job.recipe.steps, key="training-chart", words=words, file="training")
-        with st.expander("The numbers"):
+        with st.expander(say("The numbers")):
             st.dataframe(pd.DataFrame(rows).drop(columns="at", errors="ignore"), height=240, hide_index=True)
     _attention(job, rows)
     if state == "failed" and (words := job.log()):
-        st.error("The training ended with an error. Its last lines:")
+        st.error(say("The training ended with an error. Its last lines:"))
         st.code(words[-800:], language=None)
 
 
@@ -104,18 +111,18 @@ def _header(job: Job, state: State, rows: Sequence[Row]) -> None:
         words, icon, colour = _REQUESTED[requested]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{literal(job.name)}**")
-        st.badge(words, icon=icon, color=colour)
+        st.badge(say(words), icon=icon, color=colour)
         st.caption(literal(f"{job.recipe.task}, {job.recipe.variant}"))
-    text = f"step {step:,} of {job.recipe.steps:,}"
+    text = say("step {step:,} of {steps:,}", step=step, steps=job.recipe.steps)
     recent = rows[-6:]
     if state == "running" and len(recent) > 1 and "at" in recent[0]:
         # At the pace of the last rows.
         pace = (recent[-1]["at"] - recent[0]["at"]) / max(1, step - recent[0]["step"])
         left = pace * (job.recipe.steps - step) - (time.time() - recent[-1]["at"])
-        text += f" · about {duration_words(max(1.0, left))} left"
+        text = say("{done} · about {time} left", done=text, time=duration_words(max(1.0, left)))
     held_out = [row["held_out"] for row in rows if row.get("held_out") is not None]
     if held_out:
-        text += f" · {percent_words(held_out[-1], 1)} of held-out texts right"
+        text = say("{done} · {share} of held-out texts right", done=text, share=percent_words(held_out[-1], 1))
     st.progress(min(1.0, step / job.recipe.steps), text=text)
 
 
@@ -124,21 +131,23 @@ def show_trash() -> None:
     entries = [entry for entry in trash.discarded() if visitor().may_manage(entry.job.mark)]
     if not entries:
         return
-    with st.expander(f"Trash: {len(entries)} discarded", icon=":material/delete:"):
+    with st.expander(say("Trash: {count} discarded", count=len(entries)), icon=":material/delete:"):
         for entry in entries:
             with st.container(horizontal=True, vertical_alignment="center"):
                 hours = max(1, math.ceil(entry.seconds_left / 3600))
-                st.markdown(f"**{literal(entry.job.name)}**, removed for good in {hours} h", width="stretch")
+                st.markdown(
+                    say("**{name}**, removed for good in {hours} h", name=literal(entry.job.name), hours=hours), width="stretch"
+                )
                 key = str(entry.since)
-                st.button("Put back", icon=":material/undo:", on_click=_do, args=(entry.put_back,), key=f"back-{key}")
-                st.button("Remove for good", on_click=_do, args=(entry.remove,), key=f"remove-{key}", type="tertiary")
+                st.button(say("Put back"), icon=":material/undo:", on_click=_do, args=(entry.put_back,), key=f"back-{key}")
+                st.button(say("Remove for good"), on_click=_do, args=(entry.remove,), key=f"remove-{key}", type="tertiary")
 
 
 def _attention(job: Job, rows: Sequence[Row]) -> None:
     """Draws one head's map at several steps of the training, on a text of the visitor's choice."""
     known = checkpoints.snapshots(job.checkpoint)
     if not known:
-        st.caption("The first maps appear as soon as the model has been made.")
+        st.caption(say("The first maps appear as soon as the model has been made."))
         return
     steps = list(known)
     if len(steps) > _MOST_MOMENTS:
@@ -155,13 +164,24 @@ def _attention(job: Job, rows: Sequence[Row]) -> None:
         st.info(literal(str(error)), icon=":material/keyboard:")
         return
     layer, head = best_head(rows)
-    st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading **{of_run(probe)}**, as it forms:")
-    said = [(f"step {step:,}: {display_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
+    st.markdown(
+        say(
+            "**Cross-attention, {layer}**, reading **{probe}**, as it forms:",
+            layer=head_title(layer, head),
+            probe=of_run(probe),
+        )
+    )
+    said = [
+        (say("step {step:,}: {text}", step=step, text=display_text(run.text) or say("(nothing)")), forced)
+        for step, (run, forced) in moments
+    ]
     per_row = 2 if screen.is_narrow() else 6
-    words = "One head's cross-attention at several steps of the training; rows are the output, columns the source"
+    words = say("One head's cross-attention at several steps of the training; rows are the output, columns the source")
     chart.draw(figures.snapshot_maps, said, map_address("cross", layer, head), per_row=per_row, key="filmstrip", words=words)
     st.caption(
-        "Above each map: the step, and what the model writes by itself then. Rows are the right answer, columns the source."
+        say(
+            "Above each map: the step, and what the model writes by itself then. Rows are the right answer, columns the source."
+        )
     )
 
 
