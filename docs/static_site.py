@@ -72,7 +72,7 @@ def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
     for name in dict.fromkeys([*MODELS, *lesson_pages.models()]):
         checkpoint = tv.load_checkpoint(name)
         for language in lesson_pages.LANGUAGES:
-            page = tv.export.live_html(checkpoint, plotlyjs=False, language=language)
+            page = tv.live_html(checkpoint, plotlyjs=False, language=language)
             (folder / lesson_pages.live_page(name, language)).write_text(
                 _of_site(page, name, language, address), encoding="utf-8"
             )

@@ -11,8 +11,9 @@ from tests.readers import families
 from transformer_viz import batches
 from transformer_viz.batches import Answer, Batch, Text, answer_of, compare_with_answer, drawn_texts, run_batch, run_texts
 from transformer_viz.decoding import memory
+from transformer_viz.decoding.tokenizer import TaskAnswer
 from transformer_viz.errors import OptionError
-from transformer_viz.loaded_model import LoadedModel, TaskAnswer
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 
 TEXTS = ["helo", "a", "abcd hel", "lo lo lo", "bad", "cab"]

@@ -11,8 +11,9 @@ from torch import Tensor
 from transformer_viz.decoding import memory
 from transformer_viz.decoding.run import run
 from transformer_viz.decoding.token_batch import TokenBatch, can_pad, moves_behind_padding, n_rows_of
+from transformer_viz.decoding.tokenizer import TaskAnswer
 from transformer_viz.errors import InputError, OptionError, TransformerVizError
-from transformer_viz.loaded_model import LoadedModel, TaskAnswer
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Tap, TapName, compose
 from transformer_viz.terms import Kind, ModelKind

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import families, saved_models
-from transformer_viz import app_folders, readers, server_settings
+from transformer_viz import app_folders, readers
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import ModelError
 from transformer_viz.model import devices
@@ -156,13 +156,13 @@ def test_others_see_what_was_named_and_nothing_else_of_this_machine(
 ) -> None:
     cached(tmp_path / "cache", "secretcorp/merger-2027", saved["bert"])
     monkeypatch.setattr(firefox, "packaged", lambda: {"firefox:pten": tmp_path / "packaged"})
-    monkeypatch.setenv(server_settings.SHARED_VARIABLE, "1")
+    monkeypatch.setenv(app_folders.SHARED_VARIABLE, "1")
     assert [entry.name for entry in readers.entries()] == ["mine"]
     for name in ("secretcorp/merger-2027", "nope"):
         with pytest.raises(ModelError, match=r"Known are mine\."):
             readers.load_named(name)
     assert readers.load_named("mine").variant == "gpt2"
-    monkeypatch.setenv(server_settings.SHARED_MODELS_VARIABLE, "cache")
+    monkeypatch.setenv(app_folders.SHARED_MODELS_VARIABLE, "cache")
     assert [entry.name for entry in readers.entries()] == ["mine", "firefox:pten", "secretcorp/merger-2027"]
     assert readers.load_named("secretcorp/merger-2027").variant == "bert"
 

@@ -8,7 +8,7 @@ import pytest
 import transformer_viz as tv
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.trace_size import keywords_of
+from transformer_viz.tracing.recording_options import keywords_of
 
 RUNS: list[dict[str, Any]] = [
     {},

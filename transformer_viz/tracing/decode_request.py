@@ -19,8 +19,8 @@ from transformer_viz.schema import LARGEST, check_keywords, whole_number
 from transformer_viz.terms import STRATEGIES, Kind
 from transformer_viz.tracing.edit_tap import check_edits, looks_ahead
 from transformer_viz.tracing.progress import OnToken
+from transformer_viz.tracing.recording_options import MAX_TRACE_BYTES, RecordingKeywords, RecordingOptions, check_recording
 from transformer_viz.tracing.tokenize_batch import framed_sources, framed_targets, longest_source, longest_target, most_written
-from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, RecordingKeywords, RecordingOptions, check_recording
 from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, OF_STRATEGY, WritingKeywords
 
 RECORDED: tuple[TapName, ...] = ("weights", "scores")

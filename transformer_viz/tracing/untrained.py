@@ -10,8 +10,8 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.schema import whole_number
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.recording_options import keywords_of
 from transformer_viz.tracing.tokenize_batch import LONGEST
-from transformer_viz.tracing.trace_size import keywords_of
 from transformer_viz.vocabulary import END, PAD
 
 LARGEST_SEED = 2**63 - 1

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz import tasks
+from transformer_viz.decoding.tokenizer import Tokenizer
 from transformer_viz.errors import ModelError, OptionError, TransformerVizError, join_names
-from transformer_viz.loaded_model import LoadedModel, Tokenizer, in_one_line
+from transformer_viz.loaded_model import LoadedModel, in_one_line
 from transformer_viz.model.architecture import Architecture, architecture_of_sizes
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site

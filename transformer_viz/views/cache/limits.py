@@ -12,7 +12,8 @@ from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KINDS, kind_words
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.trace_size import RecordingKeywords, bytes_of, check_recording
+from transformer_viz.tracing.recording_options import RecordingKeywords, check_recording
+from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode, trace_size
 from transformer_viz.tracing.progress import OnProgress
-from transformer_viz.tracing.trace_size import keywords_of
+from transformer_viz.tracing.recording_options import keywords_of
 from transformer_viz.tracing.untrained import decode_untrained
 from transformer_viz.training import replay as runs_replay
 from transformer_viz.training.result import TrainingSnapshot

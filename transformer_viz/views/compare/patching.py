@@ -12,11 +12,11 @@ from transformer_viz import checkpoints
 from transformer_viz.addresses import AttentionAddress
 from transformer_viz.analysis.sentences import say_sentence
 from transformer_viz.attribution import patch as patches
-from transformer_viz.attribution.figures import patching, places_of, strongest
 from transformer_viz.attribution.result.patching import PatchedRun, PatchEffect, Patching, PatchingSize, parting
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
+from transformer_viz.figures.experiments import patching, places_of, strongest
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.language import enumerated, later, say
 from transformer_viz.loaded_model import LoadedModel

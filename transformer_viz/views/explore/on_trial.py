@@ -14,7 +14,6 @@ from transformer_viz import figures
 from transformer_viz.addresses import HeadAddress, map_address
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.attribute import attribute
-from transformer_viz.attribution.figures import TITLES
 from transformer_viz.attribution.knock_out import all_heads, knock_out
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.knock_out import KnockOut
@@ -31,6 +30,7 @@ from transformer_viz.attribution.result.verdict import (
 from transformer_viz.attribution.verdict import N_RANDOM, faithfulness, judge_attention
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.evaluation.evaluate import sample_texts
+from transformer_viz.figures.experiments import TITLES
 from transformer_viz.language import known, later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words, signed_words
