@@ -16,22 +16,26 @@ from transformer_viz.views.state import visit_language
 
 NAMES = """
 Transformer Viz English Hugging Face Spearman Wilson BLEU CSV PDF PNG SVG Parquet JSON CUDA MPS CPU GPU MB GB Xavier
-Vaswani Abnar Zuidema Chefer Ferrando Kobayashi Meng Guo Papineni DeYoung Och Ney Chen Etienne et al nostalgebraist pandas start pad output all torch-reference shared-norm bias-free Bojar
-ALTI rollout NaN dropout Dropout GELU ReLU tanh exp nn logits? softmax vierzehn auto cpu cookie npz json config float16 float32 float64
+Vaswani Abnar Zuidema Chefer Ferrando Kobayashi Meng Guo Papineni DeYoung Och Ney Chen Etienne et al nostalgebraist pandas
+torch-reference shared-norm bias-free start pad output all norm torch nn
+ALTI rollout NaN dropout Dropout GELU ReLU tanh exp logits? softmax vierzehn auto cpu cookie npz json config float16
+float32 float64
 """
 """Words that no language translates: proper names, units, formats, and what is typed in Python or on the command line."""
 NOT_TRANSLATED = (
-    r"python -m [^\n]*|trainings: .* again\.|Source\\?: Xiong.*|TRANSFORMER_VIZ_\w+|\d+ .?s\b|kind:query.*?= ?5|cross:off|cross:3-5.*3=5"
+    r"python -m [^\n]*|trainings: .* again\.|Source\\?: Xiong.*|TRANSFORMER_VIZ_\w+|\d+ .?s\b|kind:query.*?= ?5|cross:off"
+    r"|cross:3-5.*3=5"
     r"|\b(?:step|loss|token_accuracy|sequence_accuracy|learning_rate|attention_entropy|held_out|mass_0_1)\b"
 )
-"""Sentences and words that stay English: messages of files, the sources of variants, edits as text, and columns of a history."""
+"""What stays English: messages of files, the sources of variants, edits as text, and the columns of a history."""
 _NAMES = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(NAMES.split())})(?![A-Za-z])")
 _UNSEEN = re.compile(r"<(style|svg|pre|code)\b.*?</\1>", re.DOTALL)
 _ATTRIBUTES = re.compile(r'(?:aria-label|title|alt|placeholder|aria-description|data-means)="([^"]*)"')
 _TAGS = re.compile(r"<[^<>]*>")
 _NOT_WORDS = re.compile(
     r"`[^`]*`|:material/\w+:|:small|:\w+-badge|&\w+;|https?://\S+|[AB]′?|\b[LH]\d+|\bd_\w+|\bW_[OQKV]|QKᵀ|--[\w-]+|tv\.\w+"
-    r"|\b[\w-]+\.(?:json|npz|csv|py)\b|\b[a-z]\b|\blog p\b|f\(x\)|norm\(|\.npz|<(?:start|end|pad|unk)>|\b(?:pre|post|residual-post)\b"
+    r"|\b[\w-]+\.(?:json|npz|csv|py)\b|\b[a-z]\b|\blog p\b|f\(x\)|norm\(|\.npz"
+    r"|<(?:start|end|pad|unk)>|\b(?:pre|post|residual-post)\b"
 )
 _NAME = re.compile(r"-?[a-z0-9]+(?:[-_][a-z0-9]+)*(?:, [a-z0-9-]+)?")
 """A whole option that is a name: of a task, a variant, a setting, as it is typed."""
