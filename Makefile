@@ -71,6 +71,7 @@ bench: $(VENV)/.bench-installed ## measure against others; prints a table and ve
 screenshots: $(VENV)/.dev-installed ## the README's pictures, from the running app
 	"$(BIN)/python" -m docs.screenshots
 	"$(BIN)/python" -m docs.port_pictures
+	"$(BIN)/python" -m docs.tour
 
 # Its tools lie in a folder of their own, so that the lock stays as it is. MkDocs tells of other programs at each build.
 docs: $(VENV)/.app-installed build/docs-tools/.installed ## build the documentation site into build/docs, as static files

@@ -110,6 +110,15 @@ _REST = """() => !(window.__asked > window.__heard)
   && document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && document.querySelector('.st-key-picture .viewer [data-part=focus]')?.data !== undefined"""
 
+_UNREST = """() => ({
+  asked: window.__asked, heard: window.__heard, now: performance.now(), address: location.pathname + location.search,
+  script: document.querySelector('[data-testid=stApp]')?.dataset.testScriptState,
+  viewers: document.querySelectorAll('.st-key-picture .viewer').length,
+  isDrawn: document.querySelector('.st-key-picture .viewer [data-part=focus]')?.data !== undefined,
+  missing: document.querySelector('.st-key-picture [data-part=missing]')?.textContent,
+})"""
+"""Why a page is not at rest."""
+
 _PLACE = """(chart, [x, y]) => {
   const { left: at, top } = chart.getBoundingClientRect();
   const plot = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
@@ -388,7 +397,7 @@ class Bursts:
             elif time.monotonic() - since > 0.5:
                 return now
             self.page.wait_for_timeout(50)
-        raise AssertionError(f"the page did not come to rest: {before}")
+        raise AssertionError(f"the page did not come to rest: {before}; {self.page.evaluate(_UNREST)}")
 
     def differences(self, found: dict[str, Any]) -> list[str]:
         """Where boxes, picture, sentence and address are not what was pressed last."""

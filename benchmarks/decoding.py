@@ -48,7 +48,7 @@ def _size(name: str, size: dict[str, int], device: torch.device, report: Report)
     checkpoint = subject(size, device)
     threads = f", {torch.get_num_threads()} threads" if device.type == "cpu" else ""
     report.remark(f"{name} layers, d_model {size['d_model']}, {size['heads']} heads, on {devices.title(device)}{threads}")
-    other = marian.theirs(checkpoint.model)
+    other = marian.theirs(checkpoint.network)
     for n in LENGTHS:
         works = {
             "ours, traced": partial(tv.decode, checkpoint, text_of(n), max_length=n),

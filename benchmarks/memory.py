@@ -52,7 +52,7 @@ def _bytes_of(field: str) -> int:
 
 def _main(way: str, size: str) -> None:
     checkpoint = decoding.subject(decoding.SIZES[size], torch.device("cpu"))
-    other = marian.theirs(checkpoint.model) if way == "hf" else None
+    other = marian.theirs(checkpoint.network) if way == "hf" else None
 
     def run(n: int) -> Any:
         if other is None:

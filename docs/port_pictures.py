@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 import transformer_viz as tv
 from tests.mask_checks.ports import Decoder
-from transformer_viz.config_masks.page import masks_bytes
+from transformer_viz.export.masks_page import masks_bytes
 from transformer_viz.export.saving import picture
 
 IMAGES = Path(__file__).resolve().parent / "images"

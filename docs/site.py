@@ -16,6 +16,7 @@ from transformer_viz import commands
 
 ROOT = Path(__file__).resolve().parent.parent
 _OUTSIDE = re.compile(r"\]\(\.\./([^)\s]+)\)")
+_TOUR = "[The tour](tour.ipynb)"
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -35,10 +36,23 @@ def _home(name: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Add all options to the page on the command line, and lead links to files outside `docs` to the repository."""
+    """Add all options to the page on the command line, and to that on notebooks where the tour can be run; lead links to files
+    outside `docs` to the repository."""
     if page.file.src_uri == "command-line.md":
         markdown += "\n\n## All options\n\n" + "\n\n".join(map(_help, commands.names()))
+    if page.file.src_uri == "notebook.md":
+        markdown = markdown.replace(_TOUR, _TOUR + _tour_elsewhere(_repository()))
     return _OUTSIDE.sub(rf"]({_repository()}/blob/main/\1)", markdown)
+
+
+def _tour_elsewhere(repository: str) -> str:
+    """Links to the tour in Colab and molab, which open notebooks of a repository on GitHub; nothing for another one."""
+    if not (place := re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)", repository)):
+        return ""
+    notebook = f"{place[1]}/blob/main/docs/tour.ipynb"
+    colab, molab = f"https://colab.research.google.com/github/{notebook}", f"https://molab.marimo.io/github/{notebook}"
+    install = f"`%pip install git+{repository}`"
+    return f" (open it [in Colab]({colab}) or [in molab]({molab}), where the first cell is {install})"
 
 
 def _help(name: str) -> str:

@@ -55,7 +55,7 @@ def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
         (folder / name).write_text(templates.get_template(template).render(**of_site, **fields), encoding="utf-8")
 
     for name in dict.fromkeys([*MODELS, *lesson_pages.models()]):
-        page = tv.export.live_html(tv.load_checkpoint(name), plotlyjs=False)
+        page = tv.live_html(tv.load_checkpoint(name), plotlyjs=False)
         (folder / f"{name}.html").write_text(_of_site(page, name, address), encoding="utf-8")
         if name == FRONT:
             of_front = {

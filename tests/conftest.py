@@ -102,7 +102,7 @@ def tiny() -> Checkpoint:
     for seed in (38, *range(2000)):  # the first that does, where torch draws the same numbers
         checkpoint = build_checkpoint(build_model(seed))
         ids = checkpoint.task.source_vocabulary.encode(checkpoint.task.frame("hello"))
-        decoded = stepwise(checkpoint.model, TokenBatch.of(checkpoint.model, [ids]), max_length=MAX_LENGTH + 1)
+        decoded = stepwise(checkpoint.network, TokenBatch.of(checkpoint.network, [ids]), max_length=MAX_LENGTH + 1)
         n_steps = int(decoded.lengths[0])
         if decoded.ids[0, n_steps - 1] == END_ID and n_steps in (5, 11) and len(set(decoded.ids[0].tolist())) >= 4:
             return checkpoint

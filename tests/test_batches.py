@@ -11,8 +11,9 @@ from tests.readers import families
 from transformer_viz import batches
 from transformer_viz.batches import Answer, Batch, Text, answer_of, compare_with_answer, drawn_texts, run_batch, run_texts
 from transformer_viz.decoding import memory
+from transformer_viz.decoding.tokenizer import TaskAnswer
 from transformer_viz.errors import OptionError
-from transformer_viz.loaded_model import LoadedModel, TaskAnswer
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 
 TEXTS = ["helo", "a", "abcd hel", "lo lo lo", "bad", "cab"]
@@ -108,7 +109,7 @@ def test_only_what_is_named_is_recorded(tiny):
 
 def test_what_is_written_is_compared_with_the_answer(tiny):
     """By tokens where they are known, else by text; nothing is right that has not ended."""
-    end = tiny.model.end_ids[0]
+    end = tiny.network.end_ids[0]
     a, b, c = (tiny.tokenizer.encode_target(letter)[0] for letter in "abc")
     by_tokens, by_ids, by_text = Answer("ab", ("a", "b", "<end>")), Answer("ab", [a, b, end]), Answer("ab")
     for answer in (by_tokens, by_ids):

@@ -26,9 +26,10 @@ from transformer_viz.errors import CheckpointError, ConfigError, FileError, Surv
 from transformer_viz.schema import read_value, to_plain
 from transformer_viz.surveys.result import load_survey
 from transformer_viz.trace.store import description, load_trace, to_bytes
-from transformer_viz.training.jobs import JobDescription, JobEvent
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.reporter import JobEvent
 from transformer_viz.training.saved_state import Progress
+from transformer_viz.views.server.jobs import JobDescription
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ import pytest
 
 import transformer_viz as tv
 from docs.memory_table import table
+from docs.site import _TOUR, _tour_elsewhere
 from tests.mask_checks.ports import Decoder, Pair
 from transformer_viz.analysis import head_names
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.export.saving import FORMATS
 from transformer_viz.tracing import trace_size
-from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES
+from transformer_viz.tracing.recording_options import MAX_TRACE_BYTES
 from transformer_viz.views.cache import limits, store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -102,3 +103,11 @@ def test_the_five_faults_of_a_port_are_what_is_said_of_them() -> None:
         with pytest.raises(AssertionError) as caught:
             tv.assert_masks(port, **told)
         assert str(caught.value) == words
+
+
+def test_the_tour_opens_elsewhere_where_the_repository_is_on_github() -> None:
+    links = _tour_elsewhere("https://github.com/someone/transformer-viz")
+    assert "(https://colab.research.google.com/github/someone/transformer-viz/blob/main/docs/tour.ipynb)" in links
+    assert "(https://molab.marimo.io/github/someone/transformer-viz/blob/main/docs/tour.ipynb)" in links
+    assert _tour_elsewhere("https://example.org/transformer-viz") == ""
+    assert _TOUR in (DOCS / "notebook.md").read_text(encoding="utf-8")

@@ -1,10 +1,10 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-ground <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there two
-branches that do not know each other: analysis <- figures <- export (pictures: no torch, no model), and what runs models:
-analysis, readers <- tracing <- batches <- mask_checks, evaluation, attribution, inside_head <- training, surveys; training <-
-learn. export and tracing <- live, a page with a model in it, and notebook, a cell with one. All end in commands, and in views
-<- app.py.
+plain files <- text and schema <- terms <- addresses <- model <- tasks; decoding <- loaded_model <- checkpoints <- readers;
+decoding, edits <- trace <- analysis. From there two branches that do not know each other: analysis <- figures <- export
+(pictures: no torch, no model), and what runs models: analysis, readers <- tracing <- batches <- mask_checks, evaluation,
+attribution, inside_head <- training, surveys; training <- learn. export and tracing <- live, a page with a model in it, and
+notebook, a cell with one. All end in commands, and in views <- app.py, which alone know the settings of a server.
 """
 
 import ast
@@ -20,51 +20,56 @@ import transformer_viz as tv
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_viz"
 FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
-    "ground": (
-        {
-            *("errors", "schema", "terms", "text_display", "numbers_in_words", "addresses", "vocabulary", "edits", "version"),
-            *("app_folders", "untrusted_files", "atomic_files", "server_settings", "keywords", "model_options", "locks"),
-            *("options", "text_table", "grammar", "viewer", "language"),
-        },
-        (),
-    ),
-    "model": ({"model"}, ("ground",)),
-    "data": ({"tasks", "decoding", "checkpoints", "loaded_model", "task_tokenizer"}, ("model",)),
-    "readers": ({"readers"}, ("data",)),
-    "trace": ({"trace"}, ("data",)),
+    "ground": ({"errors", "text_display", "version", "app_folders", "model_options", "keywords"}, ()),
+    "language": ({"language"}, ("ground",)),
+    "plain": ({"numbers_in_words", "viewer"}, ("language",)),
+    "server": ({"server_settings"}, ("plain",)),
+    "text": ({"vocabulary", "schema", "untrusted_files", "atomic_files", "text_table"}, ("plain",)),
+    "terms": ({"terms", "locks", "grammar"}, ("text",)),
+    "addresses": ({"addresses"}, ("terms",)),
+    "edits": ({"edits"}, ("addresses",)),
+    "model": ({"model"}, ("addresses",)),
+    "tasks": ({"tasks"}, ("model",)),
+    "decoding": ({"decoding"}, ("model",)),
+    "loaded": ({"loaded_model"}, ("tasks", "decoding")),
+    "tokenizer": ({"task_tokenizer"}, ("loaded",)),
+    "checkpoints": ({"checkpoints"}, ("tokenizer",)),
+    "readers": ({"readers"}, ("checkpoints",)),
+    "trace": ({"trace"}, ("decoding", "edits")),
     "analysis": ({"analysis"}, ("trace",)),
     "figures": ({"figures"}, ("analysis",)),
     "export": ({"export"}, ("figures",)),
     "tracing": ({"tracing"}, ("analysis", "readers")),
     "batches": ({"batches"}, ("tracing",)),
-    "checks": ({"mask_checks", "config_masks", "evaluation", "attribution", "inside_head"}, ("batches",)),
+    "config": ({"config_masks"}, ("batches",)),
+    "checks": ({"mask_checks", "evaluation", "attribution", "inside_head"}, ("config",)),
     "plugin": ({"pytest_plugin"}, ("checks",)),
     "training": ({"training"}, ("checks",)),
     "surveys": ({"surveys"}, ("checks",)),
     "learn": ({"learn"}, ("training",)),
     "live": ({"live", "notebook"}, ("export", "tracing")),
-    "views": ({"views"}, ("export", "learn", "live")),
+    "views": ({"views"}, ("export", "surveys", "learn", "live", "server")),
     "app": ({"app"}, ("views",)),
 }
-"""Which rooms a floor has, and on which floors it stands."""
+"""Which rooms a floor has, and on which floors it stands. Rooms of one floor do not know each other."""
 
 
 def _below(floor: str) -> set[str]:
-    """The rooms of a floor and of all under it."""
-    rooms, under = FLOORS[floor]
-    return rooms.union(*(_below(lower) for lower in under))
+    """The rooms of all floors under one."""
+    under = FLOORS[floor][1]
+    return {room for lower in under for room in (*FLOORS[lower][0], *_below(lower))}
 
 
-MAY = {room: _below(floor) for floor, (rooms, _) in FLOORS.items() for room in rooms}
+MAY = {room: {room, *_below(floor)} for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
 ROOMS = {"attribution", "config_masks", "evaluation", "inside_head", "learn", "mask_checks", "surveys", "training"}
-STOREYS = {"result": "analysis", "figures": "figures", "page": "export"}
+STOREYS = {"result": "analysis"}
 OF_SURVEYS = ("columns", "sentences")
 STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
 STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
 STOREYS |= {"config_masks.patterns": "analysis"}
 STOREYS |= {f"learn.{name}": "analysis" for name in ("lesson", "links", "points", "actions", "words", "questions", "claims")}
-"""Modules of a room that stand on another floor: its result is plain data, its figures draw that, and its page shows them."""
+"""Modules of a room that stand on another floor: its result is plain data."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
 
 
@@ -120,7 +125,7 @@ def is_wrong(importer: str, name: str) -> str | None:
 def test_arrows():
     importers = {file: part_of(file) for file in FILES}
     assert len(importers) > 300
-    assert {*importers.values()} <= {*MAY, "commands", "__init__", "__main__"}, "a folder has no place in the chain"
+    assert {*importers.values()} == {*MAY, "commands", "__init__", "__main__"}, "a folder or a file has no place in the chain"
     wrong = [
         f"{file.relative_to(ROOT)}, line {line}: {name}: {why}"
         for file, importer in importers.items()
@@ -145,6 +150,11 @@ def test_arrows():
         ("commands", "transformer_viz.views.pages", False),
         ("views", "transformer_viz.commands.train", False),
         ("trace", "transformer_viz.Trace", False),
+        ("views", "transformer_viz.server_settings.limits", True),
+        ("readers", "transformer_viz.server_settings", False),
+        ("decoding", "transformer_viz.loaded_model.LoadedModel", False),
+        ("errors", "transformer_viz.text_display.shorten", False),
+        ("terms", "transformer_viz.addresses", False),
     ],
 )
 def test_the_rule_itself(importer, name, allowed):

@@ -63,7 +63,7 @@ def cuda() -> torch.device:
 
 @pytest.fixture(scope="module")
 def on_cuda(tiny: Checkpoint, cuda: torch.device) -> Checkpoint:
-    return replace(tiny, model=deepcopy(tiny.model).to(cuda), device=cuda)
+    return replace(tiny, network=deepcopy(tiny.network).to(cuda), device=cuda)
 
 
 def assert_same(here: tv.Trace, there: tv.Trace, tolerance: float) -> None:
@@ -94,7 +94,7 @@ def test_a_padded_batch_is_that_of_the_cpu(tiny, on_cuda):
 def test_every_variant_in_float64(variant, make_model, make_tiny, cuda):
     settings = variants.settings(variant)
     here = make_tiny(make_model(3, **{**settings, "d_model": 20, "n_heads": 5, "n_encoder_layers": 2, "n_decoder_layers": 3}))
-    there = replace(here, model=deepcopy(here.model).to(cuda), device=cuda)
+    there = replace(here, network=deepcopy(here.network).to(cuda), device=cuda)
     assert_same(tv.decode(here, "hello"), tv.decode(there, "hello"), 1e-7)
 
 
@@ -114,7 +114,7 @@ def test_models_of_others_write_the_same(name, cuda):
     here = families.family(name)
     there = loading.wrap_model(families.untapped(name).to(cuda), here.tokenizer.tokenizer, name)
     ways: list[dict[str, Any]] = [{}]
-    if here.model.kind.writes:
+    if here.network.kind.writes:
         ways = [
             {"max_length": 9},
             {"strategy": "beam", "beam_size": 3},
@@ -206,8 +206,8 @@ def test_a_training_that_was_stopped_goes_on(tmp_path: Path):
     assert make_checkpoint(RECIPE, tmp_path / "parts", **options, control=lambda: next(answers)) is None
     make_checkpoint(RECIPE, tmp_path / "parts", **options, resume=True)
     whole, parts = (tv.load_checkpoint(str(tmp_path / name), device="cpu") for name in ("whole", "parts"))
-    for name, weight in whole.model.state_dict().items():
-        torch.testing.assert_close(parts.model.state_dict()[name], weight, rtol=1e-4, atol=1e-5)
+    for name, weight in whole.network.state_dict().items():
+        torch.testing.assert_close(parts.network.state_dict()[name], weight, rtol=1e-4, atol=1e-5)
 
 
 def test_a_full_gpu_is_said(cuda):

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
     from transformer_viz.errors import TransformerVizError as TransformerVizError
     from transformer_viz.evaluation.evaluate import accuracy_by_length as accuracy_by_length
     from transformer_viz.evaluation.evaluate import evaluate as evaluate
+    from transformer_viz.inside_head.explanations import explain as explain
     from transformer_viz.inside_head.run import inspect_head as inspect_head
+    from transformer_viz.live.page import live_html as live_html
+    from transformer_viz.live.page import live_page as live_page
     from transformer_viz.loaded_model import LoadedModel as LoadedModel
     from transformer_viz.mask_checks.assert_masks import assert_masks as assert_masks
     from transformer_viz.mask_checks.check_masks import check_masks as check_masks
@@ -115,12 +118,15 @@ _HOMES = {
     "compare_surveys": "surveys.columns",
     "load_survey": "surveys.result",
     "survey": "surveys.survey",
+    "live_html": "live.page",
+    "live_page": "live.page",
     "load_trace": "trace.store",
     "save_trace": "trace.store",
     "trace_module": "tracing.adapters",
     "trace_size": "tracing.decode",
     "show": "tracing.show",
     "widget": "notebook.shown",
+    "explain": "inside_head.explanations",
     "inspect_head": "inside_head.run",
     "Inside": "trace.inside",
     "Trace": "trace.trace",

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from transformer_viz import server_settings
-
 _PACKAGE = Path(__file__).resolve().parent
 IS_INSTALLED = (_PACKAGE / "shipped").is_dir()
 ROOT = _PACKAGE / "shipped" if IS_INSTALLED else _PACKAGE.parent
@@ -27,11 +25,30 @@ SURVEYS_VARIABLE = "TRANSFORMER_VIZ_SURVEYS"
 
 LESSONS_VARIABLE = "TRANSFORMER_VIZ_LESSONS"
 """The one that names a folder with lessons of a teacher's own."""
+SHARED_VARIABLE = "TRANSFORMER_VIZ_SHARED"
+"""The one that is set where other people can reach the app."""
+SHARED_MODELS_VARIABLE = "TRANSFORMER_VIZ_SHARED_MODELS"
+"""The one that says what they see: `cache` = the models of the Hugging Face cache too."""
+
+
+def is_on(variable: str) -> bool:
+    """Whether an environment variable is set to something else than a plain no."""
+    return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def is_shared() -> bool:
+    """Whether other people can reach the app: they see only models and surveys that were named, and are not its owner."""
+    return is_on(SHARED_VARIABLE)
+
+
+def shows_all_models() -> bool:
+    """Whether the app shows what was not named: models of the Hugging Face cache and of installed packages."""
+    return not is_shared() or os.environ.get(SHARED_MODELS_VARIABLE) == "cache"
 
 
 def surveys() -> Path | None:
     """The folder of people's own surveys; None where others can reach the app and nobody has named one."""
-    named = os.environ.get(SURVEYS_VARIABLE) or (None if server_settings.is_shared() else "surveys")
+    named = os.environ.get(SURVEYS_VARIABLE) or (None if is_shared() else "surveys")
     return None if named is None else Path(named)
 
 

@@ -51,6 +51,18 @@ def write_bytes(data: bytes, path: Path) -> None:
         made.write_bytes(data)
 
 
+def write_export(path: Path, data: bytes) -> None:
+    """Writes a file that somebody asked for, in one move.
+
+    Raises:
+        ExportError: the folder or the disk does not allow it.
+    """
+    try:
+        write_bytes(data, path)
+    except OSError as error:
+        raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
 def write_tensors(tensors: "Mapping[str, Tensor]", path: Path, metadata: dict[str, str] | None = None) -> None:
     """Writes a safetensors file in one move, readable by everybody like the files beside it.
 

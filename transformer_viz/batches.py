@@ -11,8 +11,9 @@ from torch import Tensor
 from transformer_viz.decoding import memory
 from transformer_viz.decoding.run import run
 from transformer_viz.decoding.token_batch import TokenBatch, can_pad, moves_behind_padding, n_rows_of
+from transformer_viz.decoding.tokenizer import TaskAnswer
 from transformer_viz.errors import InputError, OptionError, TransformerVizError
-from transformer_viz.loaded_model import LoadedModel, TaskAnswer
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Tap, TapName, compose
 from transformer_viz.terms import Kind, ModelKind
@@ -153,7 +154,7 @@ def batches(
     pad_prompts: bool = True,
 ) -> Iterator[list[Text]]:
     """Texts of about one length together, as `run_texts` runs them; with `pad_prompts` False prompts of one length alone."""
-    reader, most_texts = model.model, AT_ONCE if at_once is None else at_once
+    reader, most_texts = model.network, AT_ONCE if at_once is None else at_once
     batch: list[Text] = []
     limit = n_steps = 0
     for text in sorted(texts, key=lambda text: len(text.ids)):
@@ -176,7 +177,7 @@ def _fits(
 
     Prompts, and the sources of an encoder alone, have logits at every place.
     """
-    sizes, kind = model.model.sizes, model.model.kind
+    sizes, kind = model.network.sizes, model.network.kind
     rows = n_rows_of(kind, width, n_steps)
     cells: dict[Kind, int] = {"encoder": width * width, "decoder": rows * rows, "cross": rows * width}
     recorded = (sizes.kinds if kinds is None else kinds) if "weights" in record else ()
@@ -210,7 +211,7 @@ def run_batch(
         TooLarge: several texts have more weights than may be recorded at once.
         TransformerVizError: as `decode`.
     """
-    reader, rows = model.model, [text.ids for text in texts]
+    reader, rows = model.network, [text.ids for text in texts]
     width = max(width, *map(len, rows))
     batch, limits = TokenBatch.of(reader, rows, width=width, device=model.device), [text.limit for text in texts]
     names: list[TapName] = [name for name in ("weights", "mask") if name in record]
@@ -251,7 +252,7 @@ def drawn_texts(model: LoadedModel, texts: Sequence[str], first: int = 0) -> Ite
     for index, text in enumerate(texts, first):
         symbols = task.symbols(text)
         answer = task.answer(symbols)
-        limit = min(max(task.max_target_length, len(answer or ())) + 1, model.model.sizes.longest_target)
+        limit = min(max(task.max_target_length, len(answer or ())) + 1, model.network.sizes.longest_target)
         known = Answer() if answer is None else Answer(task.join(answer), (*answer, END))
         yield Text(index, task.source_vocabulary.encode(task.frame(symbols)), limit, known, task.alignment(symbols, limit))
 
@@ -261,7 +262,7 @@ def answer_of(model: LoadedModel, known: TaskAnswer, target: str | None = None) 
     if target is None:
         return Answer(known.expected, known.expected_tokens)
     try:
-        return Answer(target, [*model.tokenizer.encode_target(target), model.model.end_ids[0]])
+        return Answer(target, [*model.tokenizer.encode_target(target), model.network.end_ids[0]])
     except InputError:
         return Answer(target)
 
@@ -271,7 +272,7 @@ def compare_with_answer(model: LoadedModel, answer: Answer, ids: Sequence[int]) 
     true = list(answer.tokens or ())
     written = model.tokenizer.target_labels(ids) if true and isinstance(true[0], str) else list(ids)
     is_right = [a == b for a, b in zip(written, true, strict=False)]
-    has_ended = bool(ids) and ids[-1] in model.model.end_ids
+    has_ended = bool(ids) and ids[-1] in model.network.end_ids
     is_answer = written == true if true else answer.text is not None and answer.text == model.tokenizer.text(ids)
     n_right_first = next((step for step, right in enumerate(is_right) if not right), len(is_right))
     return Correctness(has_ended and is_answer, sum(is_right), n_right_first)

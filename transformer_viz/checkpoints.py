@@ -125,7 +125,7 @@ class Checkpoint:
     Attributes:
         name: its folder's name.
         folder: where it lies.
-        model: in eval mode, on `device`.
+        network: in eval mode, on `device`.
         task: what it was trained for.
         variant: the published architecture that it has.
         recipe: how it was trained, as plain data.
@@ -136,7 +136,7 @@ class Checkpoint:
 
     name: str
     folder: Path
-    model: "Transformer"
+    network: "Transformer"
     task: Task
     variant: str
     recipe: Mapping[str, Any]
@@ -165,17 +165,17 @@ class Checkpoint:
     @property
     def default_max_length(self) -> int:
         """The task's longest answer and its end."""
-        return min(self.task.max_target_length + 1, self.model.config.max_positions)
+        return min(self.task.max_target_length + 1, self.network.config.max_positions)
 
     @property
     def architecture(self) -> Architecture:
         """The drawing of its configuration."""
-        return architecture_of(self.model.config)
+        return architecture_of(self.network.config)
 
     @cached_property
     def n_parameters(self) -> int:
         """Trained numbers in the model. Counted once: walking through the modules takes as long as a step of decoding."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
+        return sum(parameter.numel() for parameter in self.network.parameters())
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
         name=folder.name,
         folder=folder,
         task=_task(folder, about),
-        model=_model(folder / "model.safetensors", about.model, where),
+        network=_model(folder / "model.safetensors", about.model, where),
         variant=about.variant,
         recipe=about.recipe,
         metrics=about.metrics,
@@ -345,7 +345,9 @@ def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
         raise CheckpointError(
             f"{checkpoint.name} has no snapshot of step {step!r}; it has {join_names(known) if known else 'none'}."
         )
-    return replace(checkpoint, model=_model(known[step], checkpoint.model.config, checkpoint.device), metrics={}, snapshot=step)
+    return replace(
+        checkpoint, network=_model(known[step], checkpoint.network.config, checkpoint.device), metrics={}, snapshot=step
+    )
 
 
 def _model(path: Path, config: ModelConfig, device: "torch.device") -> "Transformer":

@@ -1,4 +1,4 @@
-"""The settings of the app's server: whether others may reach it, what they see, and its limits.
+"""The settings of the app's server: who may reach it, and its limits. What others see is in `app_folders`.
 
 They are environment variables, so that they hold for `streamlit run app.py` as for the command `app`.
 """
@@ -10,13 +10,12 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
+from transformer_viz import app_folders
 from transformer_viz.errors import OptionError
 
 HOSTS_VARIABLE = "TRANSFORMER_VIZ_ALLOW_HOSTS"
 FRAMED_BY_VARIABLE = "TRANSFORMER_VIZ_FRAMED_BY"
 NO_TRAINING_VARIABLE = "TRANSFORMER_VIZ_NO_TRAINING"
-SHARED_VARIABLE = "TRANSFORMER_VIZ_SHARED"
-SHARED_MODELS_VARIABLE = "TRANSFORMER_VIZ_SHARED_MODELS"
 OPENS_VARIABLE = "TRANSFORMER_VIZ_OPENS"
 """The model that the browser of whoever starts the app opens with."""
 CAN_PASS_LOCKS_ON = sys.platform != "win32"
@@ -65,27 +64,17 @@ def trains() -> bool:
 
     On Windows they may not: a training of the page holds a lock that it got from the server, which only POSIX can pass on.
     """
-    return CAN_PASS_LOCKS_ON and not _is_on(NO_TRAINING_VARIABLE)
-
-
-def is_shared() -> bool:
-    """Whether other people can reach the server: they see only models and surveys that were named, and are not its owner."""
-    return _is_on(SHARED_VARIABLE)
+    return CAN_PASS_LOCKS_ON and not app_folders.is_on(NO_TRAINING_VARIABLE)
 
 
 def share_if_reachable(address: str) -> None:
-    """Turns `is_shared` on, in the environment, where others can reach the server without anybody having said so.
+    """Turns `app_folders.is_shared` on, in the environment, where others can reach the server without anybody having said so.
 
     Args:
         address: where the server listens; empty = everywhere.
     """
     if not is_loopback(address) or allowed_hosts():
-        os.environ[SHARED_VARIABLE] = "1"
-
-
-def shows_all_models() -> bool:
-    """Whether the app shows what was not named: models of the Hugging Face cache and of installed packages."""
-    return not is_shared() or os.environ.get(SHARED_MODELS_VARIABLE) == "cache"
+        os.environ[app_folders.SHARED_VARIABLE] = "1"
 
 
 def is_loopback(host: str) -> bool:
@@ -94,10 +83,6 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _is_on(variable: str) -> bool:
-    return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def allowed_hosts() -> tuple[str, ...]:

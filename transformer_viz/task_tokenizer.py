@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from transformer_viz.decoding.tokenizer import TaskAnswer
 from transformer_viz.errors import InputError
-from transformer_viz.loaded_model import TaskAnswer
 from transformer_viz.tasks.task import Task
 from transformer_viz.text_display import quote_text
 from transformer_viz.vocabulary import END, UNKNOWN_ID
@@ -13,7 +13,7 @@ from transformer_viz.vocabulary import END, UNKNOWN_ID
 
 @dataclass(frozen=True)
 class TaskTokenizer:
-    """See `loaded_model.Tokenizer`."""
+    """See `decoding.tokenizer.Tokenizer`."""
 
     task: Task
 

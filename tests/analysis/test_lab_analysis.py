@@ -71,7 +71,7 @@ def test_loss_is_torchs_with_ignore_index(tiny):
         target_in[i, : len(target) + 1] = torch.tensor(vocabulary.encode(["<start>", *target]))
         target_out[i, : len(target) + 1] = torch.tensor(vocabulary.encode([*target, "<end>"]))
     padding = torch.arange(9) >= torch.tensor([len(t) + 1 for t in targets])[:, None]
-    logits = tiny.model(source, target_in, source == 0, padding)
+    logits = tiny.network(source, target_in, source == 0, padding)
     flat = logits.flatten(0, 1), target_out.flatten()
     assert found.loss == pytest.approx(float(F.cross_entropy(*flat, ignore_index=0)), abs=1e-6)
     assert found.loss_with_padding == pytest.approx(float(F.cross_entropy(*flat)), abs=1e-6)

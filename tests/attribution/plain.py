@@ -40,7 +40,7 @@ def ids(checkpoint: Checkpoint, trace: Trace) -> tuple[list[int], list[int], lis
 def log_p(checkpoint: Checkpoint, source: list[int], read: list[int], tap: Tap | None = None) -> np.ndarray:
     """(step, vocabulary)."""
     with torch.no_grad():
-        return checkpoint.model(torch.tensor([source]), torch.tensor([read]), tap=tap)[0].log_softmax(-1).numpy()
+        return checkpoint.network(torch.tensor([source]), torch.tensor([read]), tap=tap)[0].log_softmax(-1).numpy()
 
 
 def kept(checkpoint: Checkpoint, trace: Trace, name: TapName, tap: Tap | None = None) -> dict[Site, np.ndarray]:

@@ -41,7 +41,7 @@ def test_it_is_where_a_plain_loop_over_lambda_begins_to_notice(tiny, scope, laye
     trace = tv.decode(tiny, "hello", edits=edits)
     found = tv.counter_proof(tiny, trace, scope=scope, epsilon=epsilon)
     source, read, _ = plain.ids(tiny, trace)
-    changing = changing_tap(plain_edits.read(edits), None, tiny.model.sizes)
+    changing = changing_tap(plain_edits.read(edits), None, tiny.network.sizes)
     kept = plain.kept(tiny, trace, "weights", changing)
     weights = np.stack([kept[Site(kind, layer)][heads] for layer in layers])
     before = np.exp(plain.log_p(tiny, source, read, changing))

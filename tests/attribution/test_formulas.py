@@ -43,7 +43,7 @@ def gradients(small, trace) -> dict[Kind, np.ndarray]:
 
     def log_p(by: float) -> np.ndarray:
         texts, reads = torch.tensor([source]).expand(len(cells), -1), torch.tensor([read]).expand(len(cells), -1)
-        found = small.model(texts, reads, tap=nudged(cells, by)).log_softmax(-1)
+        found = small.network(texts, reads, tap=nudged(cells, by)).log_softmax(-1)
         return found[:, torch.arange(len(written)), torch.tensor(written)].numpy()
 
     slopes = (log_p(H) - log_p(-H)) / (2 * H)
@@ -122,7 +122,7 @@ def test_a_token_that_is_all_but_sure_has_a_gradient_too():
     sure = [t for t, step in enumerate(trace.steps) if -1e-7 < step.log_probability < 0]
     assert len(sure) >= 3
     found = tv.attribute(shipped, trace, "gradient").values
-    exact = tv.attribute(replace(shipped, model=copy.deepcopy(shipped.model).double()), trace, "gradient").values
+    exact = tv.attribute(replace(shipped, network=copy.deepcopy(shipped.network).double()), trace, "gradient").values
     assert np.allclose(found[sure], exact[sure], rtol=0.02, atol=0.001 * exact[sure].max())
     assert (exact[sure].max(1) > 0).all()
 
@@ -139,7 +139,7 @@ def recorded(small, trace):
     def of_residual(module, given, options, output):
         seen[next(reversed(seen))] |= {"before": given[0][0].numpy(), "after": output[0].numpy()}
 
-    for name, module in small.model.named_modules():
+    for name, module in small.network.named_modules():
         if isinstance(module, MultiHeadAttention):
             hooks.append(module.register_forward_hook(of_attention, with_kwargs=True))
         elif isinstance(module, ResidualConnection) and name.endswith("attention"):
@@ -163,9 +163,9 @@ def given_by(seen, h: int, i: int, j: int) -> np.ndarray:
 
 def shares(small, site: Site, seen) -> np.ndarray:
     """(query, key + 1): of each key, and in cross-attention of the row itself."""
-    block = (small.model.encoder if site.kind == "encoder" else small.model.decoder)[site.layer]
+    block = (small.network.encoder if site.kind == "encoder" else small.network.decoder)[site.layer]
     norm = (block.around_cross_attention if site.kind == "cross" else block.around_attention).norm or block.norm
-    placement, (n_queries, n_keys) = small.model.config.norm, seen["weights"].shape[1:]
+    placement, (n_queries, n_keys) = small.network.config.norm, seen["weights"].shape[1:]
     shares = np.zeros((n_queries, n_keys + 1))
     for i in range(n_queries):
         x, y = seen["before"][i], seen["after"][i]

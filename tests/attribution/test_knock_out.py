@@ -80,7 +80,7 @@ def test_what_is_left_suffices_and_none_of_it_can_be_spared():
     assert [each.exact.value for each in found.heads] == [1.0] * 12 and found.exact_before.value == 1.0
     gone, left = remove_heads(two, runs)
     assert len(gone) == 11 and len(left) == 1 and str(left[0]) in ("cross.1.1", "cross.1.2")
-    assert {*gone, *left} == set(all_heads(two.model.sizes))
+    assert {*gone, *left} == set(all_heads(two.network.sizes))
     assert remove_heads(two, runs, least=0.0)[1] == ()
     without = [f"{place}:zero" for place in gone]
     assert all(tv.decode(two, trace.source, edits=without).is_right for trace in runs)

@@ -164,11 +164,11 @@ def test_patching_of_other_models_ends_where_it_must(name):
 
     for kind, effects in found.effects.items():
         layer, query = np.unravel_index(np.abs(effects).argmax(), effects.shape)
-        heads = [HeadAddress(kind, int(layer), head) for head in range(model.model.sizes.heads[kind])]
+        heads = [HeadAddress(kind, int(layer), head) for head in range(model.network.sizes.heads[kind])]
         assert effects[layer, query] == pytest.approx(effect(heads, query), abs=1e-4)
         assert abs(effects[layer, query]) > 0.01
     if name not in DECODERS:
-        every = [place for place in all_heads(model.model.sizes) if place.kind == "cross"]
+        every = [place for place in all_heads(model.network.sizes) if place.kind == "cross"]
         log_p = torch.as_tensor(patched(model, a, b, every)).log_softmax(-1).numpy()
         for t, (step, token) in enumerate(zip(a.steps[: found.step + 1], a.output_ids or (), strict=False)):
             assert log_p[t, token] == pytest.approx(step.log_probability, abs=1e-4)

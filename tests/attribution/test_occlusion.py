@@ -86,7 +86,7 @@ def test_it_is_what_captum_finds(tiny, hello):
 
     def log_p(given: torch.Tensor) -> torch.Tensor:
         """(batch, step), of what was written."""
-        log_p = tiny.model(given, torch.tensor([read]).expand(len(given), -1)).log_softmax(-1)
+        log_p = tiny.network(given, torch.tensor([read]).expand(len(given), -1)).log_softmax(-1)
         return log_p[:, torch.arange(len(written)), torch.tensor(written)]
 
     ablation = import_module("captum.attr").FeatureAblation(log_p)
@@ -161,7 +161,7 @@ def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_
 
 def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, monkeypatch):
     """One that tells nothing of what stands around its attention; a verdict says what is missing, and judges the rest."""
-    monkeypatch.setattr(type(tiny.model), "attention_block", lambda self, kind, layer: AttentionBlock())
+    monkeypatch.setattr(type(tiny.network), "attention_block", lambda self, kind, layer: AttentionBlock())
     for method, title in (("alti", "ALTI+"), ("value_weighted", "value-weighted norm")):
         with pytest.raises(OptionError, match=rf"{re.escape(title)} is not available for tiny: it is not known .*attention"):
             tv.attribute(tiny, hello, method)

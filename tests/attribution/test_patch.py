@@ -22,7 +22,7 @@ A, B = "hello", "hallo"
 def log_p(checkpoint, trace, n, tap=None):
     """(step, vocabulary) of a run's first rows, with its edits."""
     source, read, _ = plain.ids(checkpoint, trace)
-    changing = changing_tap(plain_edits.read(trace.edits), None, checkpoint.model.sizes)
+    changing = changing_tap(plain_edits.read(trace.edits), None, checkpoint.network.sizes)
     return plain.log_p(checkpoint, source, read[:n], compose(changing, tap))
 
 
@@ -67,7 +67,7 @@ def test_with_all_heads_of_cross_attention_of_a_it_is_a_and_a_layer_is_all_its_h
     """What was read is the same up to there, and of the source nothing else comes in."""
     a, b = tv.decode(tiny, A), tv.decode(tiny, B)
     found = tv.patch(tiny, a, b, by="layer")
-    heads = [place for place in all_heads(tiny.model.sizes) if place.kind == "cross"]
+    heads = [place for place in all_heads(tiny.network.sizes) if place.kind == "cross"]
     of_every, of_none = (torch.as_tensor(patched(tiny, a, b, some)).log_softmax(-1).numpy() for some in (heads, []))
     of_a, of_b = (log_p(tiny, run, found.step + 1) for run in (a, b))
     assert np.allclose(of_every, of_a, atol=1e-12) and of_every.shape == of_a.shape
@@ -114,7 +114,7 @@ def test_the_run_that_comes_of_it_is_greedy_with_the_place_in_every_pass(tiny, p
     put = putting(keep, name, Site(where.kind, int(layer) - 1), (*(() if where.head is None else (where.head,)), query))
     of_a, of_b = (log_p(tiny, run, step + 1, tap)[step] for run, tap in ((a, keep), (b, None)))
     source, read, written = plain.ids(tiny, b)
-    changing = changing_tap(plain_edits.read(b.edits), None, tiny.model.sizes)
+    changing = changing_tap(plain_edits.read(b.edits), None, tiny.network.sizes)
     read, ids = read[: step + 1], written[:step]
     while True:
         rows = plain.log_p(tiny, source, read, compose(changing, put))

@@ -26,7 +26,7 @@ def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None
     page.get_by_text("The model", exact=True).click()
     expect(block(page, "decoder.0.cross_attention")).to_have_attribute("aria-pressed", "true")
     drawn = page.locator(BLOCK).evaluate_all("blocks => blocks.map((block) => block.getAttribute('data-at'))")
-    assert drawn == [each.place for each in architecture_of(checkpoint.model.config)]
+    assert drawn == [each.place for each in architecture_of(checkpoint.network.config)]
     # Pointed at, a block says what it does.
     block(page, "encoder.1.feed_forward").hover()
     said = page.locator(".drawing .says:visible")

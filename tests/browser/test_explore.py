@@ -204,6 +204,24 @@ def test_what_is_typed_is_followed_and_what_is_left_half_typed_stays_so(page: Pa
     expect(box).to_have_value("other")
 
 
+def test_enter_on_a_text_that_was_followed_leaves_its_step_in_the_address(page: Page, quiet_server: str) -> None:
+    open_app(page, quiet_server, "?text=ab&all_controls=true")
+    box = page.get_by_label("Source text")
+    box.press("End")
+    page.keyboard.type("ba")
+    wait_for_link(page, text="abba")
+    page.locator("[data-part=output] button").nth(1).click()
+    wait_for_link(page, step="2")
+    at_rest(page)
+    # In one turn, before the server answers: somebody who leaves now comes back to this address.
+    address = box.evaluate("""(box) => {
+      box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+      dispatchEvent(new PointerEvent('pointerdown'));
+      return location.search;
+    }""")
+    assert "step=2" in address
+
+
 @pytest.mark.slow
 def test_the_first_screen_shows_a_decoded_word_and_its_candidates(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)

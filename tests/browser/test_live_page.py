@@ -24,7 +24,7 @@ from transformer_viz.export.content import content
 from transformer_viz.figures import masks
 from transformer_viz.figures.figure_data import plain as undecorated
 from transformer_viz.figures.theme import Style
-from transformer_viz.live.page import live, live_html
+from transformer_viz.live.page import live_html, live_page
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -355,11 +355,11 @@ def test_a_tile_opens_its_head(pages: dict[str, str], open_page: Callable[..., P
 
 def test_the_file_is_small_and_its_policy_strict(pages: dict[str, str], tmp_path: Path) -> None:
     checkpoint = tv.load_checkpoint("reverse", device="cpu")
-    live(checkpoint, tmp_path / "bare.html", plotlyjs=False)
+    live_page(checkpoint, tmp_path / "bare.html", plotlyjs=False)
     assert (tmp_path / "bare.html").stat().st_size < 2.5e6
     assert len(pages["reverse"].encode()) < 7e6
     assert "worker-src blob:;" in pages["reverse"]
     assert "connect-src" not in pages["reverse"]
     assert "default-src &#39;none&#39;" in pages["reverse"]
     with pytest.raises(OptionError, match="html"):
-        live(checkpoint, tmp_path / "live.pdf")
+        live_page(checkpoint, tmp_path / "live.pdf")

@@ -17,9 +17,9 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from benchmarks import served
 from tests.browser.charts import choose
 from tests.until import until
-from transformer_viz import app_folders, locks, server_settings
-from transformer_viz.training.jobs import Job, Visitor
+from transformer_viz import app_folders, locks
 from transformer_viz.training.recipes import recipe_for
+from transformer_viz.views.server.jobs import Job, Visitor
 from transformer_viz.views.server.visitors import COOKIE
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser 0")]
@@ -43,7 +43,7 @@ def training() -> Iterator[Job]:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A server of which nobody is the owner just for being on this machine, and a file with what its terminal shows."""
     output = tmp_path_factory.mktemp("shared") / "output"
-    with served.server(environment={server_settings.SHARED_VARIABLE: "1"}, output=output) as running:
+    with served.server(environment={app_folders.SHARED_VARIABLE: "1"}, output=output) as running:
         yield running.url, output
 
 

@@ -14,10 +14,10 @@ from transformer_viz.errors import CheckpointError
 def test_round_trip(home):
     checkpoint = load_checkpoint("good", device="cpu")
     want = tiny_model().state_dict()
-    got = checkpoint.model.state_dict()
+    got = checkpoint.network.state_dict()
     assert want.keys() == got.keys()
     assert all(torch.equal(want[name], got[name]) for name in want)
-    assert checkpoint.model.config == tiny_model().config
+    assert checkpoint.network.config == tiny_model().config
     assert checkpoint.task.options() == TASK.options()
     assert (checkpoint.variant, checkpoint.name) == ("pre-norm", "good")
     assert checkpoint.recipe == {"steps": 3, "note": "ä␣"}
@@ -26,7 +26,7 @@ def test_round_trip(home):
     assert checkpoint.n_parameters == sum(p.numel() for p in tiny_model().parameters())
     assert checkpoint.device.type == "cpu"
     assert repr(checkpoint) == "<Checkpoint 'good': pre-norm, on cpu>"
-    assert not checkpoint.model.training
+    assert not checkpoint.network.training
     history = "step,loss,entropy,held_out\n1234567,0.25,,\n1234568,,,0.333333\n"
     assert (home / "good" / "history.csv").read_text(encoding="utf-8") == history
     assert sorted(path.name for path in (home / "good").iterdir()) == ["config.json", "history.csv", "model.safetensors"]
@@ -37,7 +37,7 @@ def test_round_trip(home):
 def test_other_precisions_load_as_float32(home, dtype):
     path = home / "good" / "model.safetensors"
     save_file({name: tensor.to(dtype) for name, tensor in load_file(path).items()}, path)
-    model = load_checkpoint("good", device="cpu").model
+    model = load_checkpoint("good", device="cpu").network
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
 
@@ -47,7 +47,7 @@ def test_tied_embeddings_are_saved_once_and_come_back(home):
     saved = load_file(home / "tied" / "model.safetensors")
     assert not {"source_embedding.weight", "output.weight"} & saved.keys()
     source, target = torch.tensor([[1, 4, 5, 2]]), torch.tensor([[1, 6]])
-    assert torch.equal(load_checkpoint("tied", device="cpu").model(source, target), model.eval()(source, target))
+    assert torch.equal(load_checkpoint("tied", device="cpu").network(source, target), model.eval()(source, target))
 
 
 def test_a_checkpoint_may_be_linked(home, tmp_path):

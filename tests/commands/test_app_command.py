@@ -31,7 +31,12 @@ def started(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.chdir(tmp_path)
     settings, trained = server_settings, server_settings.variable("trained_bytes")
-    for name in (settings.HOSTS_VARIABLE, settings.SHARED_VARIABLE, settings.SHARED_MODELS_VARIABLE, settings.OPENS_VARIABLE):
+    for name in (
+        settings.HOSTS_VARIABLE,
+        app_folders.SHARED_VARIABLE,
+        app_folders.SHARED_MODELS_VARIABLE,
+        settings.OPENS_VARIABLE,
+    ):
         monkeypatch.setenv(name, "")
     for name in (app_folders.SURVEYS_VARIABLE, app_folders.LESSONS_VARIABLE, app_folders.MODULES_VARIABLE):
         monkeypatch.setenv(name, "")
@@ -129,7 +134,7 @@ def test_who_can_be_reached_by_others_shows_what_was_named(
 ):
     """Of surveys too: those of the folder in which the app was started are private, unless the folder was named."""
     assert app(*arguments.split()).code == 0
-    assert (server_settings.is_shared(), server_settings.shows_all_models()) == (is_shared, shows_all)
+    assert (app_folders.is_shared(), app_folders.shows_all_models()) == (is_shared, shows_all)
     assert app_folders.surveys() == (None if is_shared else tmp_path / "surveys")
     monkeypatch.setenv(app_folders.SURVEYS_VARIABLE, "mine")
     monkeypatch.chdir(tmp_path)

@@ -108,7 +108,7 @@ def test_a_tiny_run_to_the_end(home, cli, tmp_path):
     assert done.out.startswith("exact match") and done.out.endswith("written: new/tiny one\n")
     checkpoint = load_checkpoint(str(tmp_path / "new" / "tiny one"), device="cpu")
     assert (checkpoint.variant, checkpoint.recipe["seed"], checkpoint.recipe["steps"]) == ("pre-norm", 11, 3)
-    sizes = checkpoint.model.config
+    sizes = checkpoint.network.config
     assert (sizes.d_model, sizes.n_heads, sizes.n_encoder_layers, sizes.n_decoder_layers, sizes.d_ff) == (6, 3, 1, 1, 5)
     assert f"{checkpoint.metrics['exact_match']:.4f}" in done.out.splitlines()[0]
     done = cli("train", "reverse", *QUICK, *SIZES, "--learning-rate", "1e30", "-o", "fallen")

@@ -8,9 +8,9 @@ import pytest
 import transformer_viz as tv
 from tests.needs import needs
 from transformer_viz.addresses import AttentionAddress
-from transformer_viz.config_masks.page import masks_bytes
 from transformer_viz.config_masks.patterns import cells_of, pattern_of, reasons_of
 from transformer_viz.errors import ModelError, OptionError
+from transformer_viz.export.masks_page import masks_bytes
 from transformer_viz.terms import Reason
 
 SMALL = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2, "num_hidden_layers": 3, "vocab_size": 50}

@@ -47,8 +47,8 @@ def test_numbers_are_those_of_decoding_one_string_at_a_time(tiny, measured):
         mass = np.zeros((3, 5))
         for text in texts:
             recorder = Recorder(("weights",), ("cross",))
-            batch = TokenBatch.of(tiny.model, [task.source_vocabulary.encode(["<start>", *text, END])])
-            decoded = stepwise(tiny.model, batch, max_length=max(5, len(text)) + 1, tap=recorder)
+            batch = TokenBatch.of(tiny.network, [task.source_vocabulary.encode(["<start>", *text, END])])
+            decoded = stepwise(tiny.network, batch, max_length=max(5, len(text)) + 1, tap=recorder)
             output = task.target_vocabulary.decode(decoded.ids[0, : int(decoded.lengths[0])].tolist())
             answer = [*reversed(text), END]
             exact += output == answer

@@ -10,8 +10,8 @@ import pytest
 
 import transformer_viz as tv
 from tests.needs import needs
+from transformer_viz.atomic_files import write_export
 from transformer_viz.errors import ExportError, OptionError
-from transformer_viz.export import saving
 from transformer_viz.export.content import View
 from transformer_viz.export.saving import file_name
 from transformer_viz.trace.trace import Trace
@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_half(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(ExportError, match="No space left on device"):
-        saving.write(path, b"new")
+        write_export(path, b"new")
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_text(encoding="utf-8") == "old"
 

@@ -28,7 +28,7 @@ STREAMS = ("entered", "added", "residual_before", "residual_after")
 
 def plainly(checkpoint: tv.Checkpoint, trace: tv.Trace) -> PlainTransformer:
     """The run computed in float64 from the checkpoint's weights."""
-    plain = PlainTransformer(checkpoint.model)
+    plain = PlainTransformer(checkpoint.network)
     task = checkpoint.task
     plain.read(task.source_vocabulary.encode(trace.source_tokens), task.target_vocabulary.encode(trace.target_tokens))
     return plain
@@ -65,11 +65,11 @@ def test_the_norm_is_the_variants(variant: tv.Checkpoint) -> None:
     given = inside.require("norm_input")
     assert inside.norm_kind == "layer" and inside.norm_epsilon is not None
     made = (given - given.mean()) / np.sqrt(given.var() + inside.norm_epsilon)
-    if variant.model.config.norm_affine:
+    if variant.network.config.norm_affine:
         made = made * inside.require("norm_weight") + inside.require("norm_bias")
     added, before = inside.require("added"), inside.require("residual_before")
     stands = {"pre": inside.require("entered"), "post": inside.require("residual_after")}
-    assert inside.norm == variant.model.config.norm
+    assert inside.norm == variant.network.config.norm
     np.testing.assert_allclose(made, stands.get(inside.norm, inside.require("residual_after") - before), atol=1e-12, rtol=0)
     after = {"pre": before + added, "post": made}.get(inside.norm, before + made)
     np.testing.assert_allclose(inside.require("residual_after"), after, atol=1e-12, rtol=0)
@@ -79,7 +79,7 @@ def test_the_heads_shares_and_the_bias_are_what_is_added(variant: tv.Checkpoint)
     trace = tv.decode(variant, "hello")
     heads = [tv.inspect_head(variant, trace, HeadAddress("decoder", 1, head), 2) for head in range(5)]
     bias = heads[0].out_bias
-    assert (bias is None) == (not variant.model.config.attention_bias)
+    assert (bias is None) == (not variant.network.config.attention_bias)
     shares = sum(each.require("projected") for each in heads) + (0 if bias is None else bias)
     np.testing.assert_allclose(shares, heads[0].require("added"), atol=1e-12, rtol=0)
 

@@ -1,11 +1,13 @@
 """The sheet for a class, and the command that checks lessons and writes it."""
 
+import re
 from html import unescape
 from pathlib import Path
 
 import pytest
 
 from tests.learn.test_lesson import ASK, FRONT, step, written
+from tests.needs import needs
 from transformer_viz.commands import main
 from transformer_viz.errors import LessonError
 from transformer_viz.learn.sheet import PARTS, sheet_html
@@ -57,6 +59,40 @@ def test_a_sheet_names_the_page_of_each_lesson_where_the_site_is_known(tmp_path:
     file = tmp_path / "class.html"
     assert main(["lesson", "sheet", "-o", str(file), "--address", "https://here.example/viz/"]) == 0
     text = file.read_text(encoding="utf-8")
-    assert 'href="https://here.example/viz/lesson-map.html"' in text and text.count("/viz/lesson-") == 16
+    assert 'href="https://here.example/viz/lesson-map.html"' in text
+    assert text.count('href="https://here.example/viz/lesson-') == 8
     assert "lesson-map" not in sheet_html(5)
     assert main(["lesson", "sheet", "-o", str(file), "--force", "--address", "javascript:alert(1)/"]) == 2
+
+
+@needs("segno")
+def test_a_phones_camera_finds_the_address_of_each_lesson_on_paper(tmp_path: Path) -> None:
+    """Each code is that of its own lesson, module by module; a sheet beside its lessons has none."""
+    import segno
+
+    site = "https://here.example/viz/"
+    page = sheet_html(0, "en", site)
+    items = [item.split("</li>")[0] for item in page.split("<li><svg")[1:]]
+    assert len(items) == 8
+    for item in items:
+        address = item.split('href="')[1].split('"')[0]
+        matrix = segno.make(address, micro=False, error="m").matrix
+        assert _dark_modules(item) == {(x + 4, y + 4) for y, row in enumerate(matrix) for x, dark in enumerate(row) if dark}
+    assert "<svg" not in sheet_html(0, "en", ""), "a phone reaches no folder"
+
+
+def _dark_modules(svg: str) -> set[tuple[int, int]]:
+    """Column and row of the dark modules of a code, read from the runs of its path."""
+    [path] = re.findall(r'stroke="#000" d="([^"]+)"', svg)
+    x, y, dark = 0.0, 0.0, set()
+    for verb, numbers in re.findall(r"([Mmh])([^Mmh]*)", path):
+        values = [float(number) for number in re.findall(r"-?[\d.]+", numbers)]
+        match verb:
+            case "M":
+                x, y = values
+            case "m":
+                x, y = x + values[0], y + values[1]
+            case _:
+                dark |= {(round(x) + place, int(y)) for place in range(round(values[0]))}
+                x += values[0]
+    return dark

@@ -171,7 +171,7 @@ def test_edited_masks_and_heads(edits: str) -> None:
     cases = [case for case in cases if len(case[0]) > 4 or "6" not in edits]
     runs = engine(checkpoint, cases, "float32")
     # An edit can make the model doubt, and then PyTorch's own float32 is off by more than the engine, which has 64 bits.
-    checkpoint.model.double()
+    checkpoint.network.double()
     compared(runs, [tv.decode(checkpoint, text, edits=[edits]) for text, _ in cases], "float32")
 
 
@@ -240,7 +240,7 @@ def random_checkpoint(number: int) -> Checkpoint:
 
 def rounded(checkpoint: Checkpoint) -> Checkpoint:
     """The same with the weights that a page with whole numbers of 16 bits has."""
-    model = copy.deepcopy(checkpoint.model)
+    model = copy.deepcopy(checkpoint.network)
     for tensor in model.state_dict().values():
         if tensor.dim() > 1:
             scale = tensor.abs().amax(-1, keepdim=True) / 32767
@@ -256,7 +256,7 @@ def check_random_models(numbers: range) -> None:
         asked = ["abcdefgh", "hgab", "aaaaccccb"]
         for precision in get_args(WeightPrecision):
             same = checkpoint if precision == "float32" else rounded(checkpoint)
-            traces = tv.decode(build_checkpoint(copy.deepcopy(same.model).double(), same.task), asked)
+            traces = tv.decode(build_checkpoint(copy.deepcopy(same.network).double(), same.task), asked)
             compared(engine(checkpoint, [(text, {}) for text in asked], precision), traces, "float32")
         spread += float(np.mean([attention.weights.max(-1).mean() for attention in traces[0].attentions.values()]))
     assert spread / len(numbers) > 0.45, "attention is so flat that a fault in it would not be seen"

@@ -53,7 +53,7 @@ def test_a_leak_as_small_as_rounding_is_no_rounding():
         output.logits = output.logits + 3e-6 * ids[:, -1:, None] * torch.linspace(-1, 1, output.logits.shape[-1])
         return output
 
-    loaded.model.model.register_forward_hook(leaking, with_kwargs=True)
+    loaded.network.model.register_forward_hook(leaking, with_kwargs=True)
     report = _check(loaded)
     assert report.verdict == "leaking" and "future" in _failed(report)
 
@@ -80,7 +80,7 @@ def test_a_mask_that_is_off_in_one_layer_of_somebodys_code_is_found_there():
         seen.add(torch.get_default_dtype())
         return args, {**kwargs, "attention_mask": None}
 
-    loaded.model.model.model.layers[1].self_attn.register_forward_pre_hook(without, with_kwargs=True)
+    loaded.network.model.model.layers[1].self_attn.register_forward_pre_hook(without, with_kwargs=True)
     report = _check(loaded)
     assert {"future", "target padding", "batch invariance"} <= _failed(report) and seen == {torch.float32}
     look = next(finding.look for finding in report.findings if finding.rule == "future")
@@ -104,7 +104,7 @@ def test_a_model_that_does_not_look_at_its_padding_mask_fails_by_name(name, argu
         given = kwargs.get(argument)
         return args, kwargs if given is None else {**kwargs, argument: torch.ones_like(given)}
 
-    loaded.model.model.register_forward_pre_hook(open_to_all, with_kwargs=True)
+    loaded.network.model.register_forward_pre_hook(open_to_all, with_kwargs=True)
     assert _failed(_check(loaded)) == rules
 
 

@@ -163,7 +163,7 @@ def judged(name: str) -> Verdict:
             why = short(str(error).partition("cannot be shown here: ")[2])
             assert "a pass over three tokens fails" not in why, why
             return Verdict("one pass only" if _is_traced(own) else "refused", why)
-        if not reader.model.kind.writes:
+        if not reader.network.kind.writes:
             _compare_encoder(reader, own)
             return Verdict("live, an encoder")
         _compare_writer(reader, own)

@@ -59,19 +59,19 @@ def drawn(trace: Trace, kind: Kind) -> np.ndarray:
 def test_greedy_is_their_generate(name, monkeypatch):
     """In a padded batch as alone (prompts are padded before, sources after), with the generation config and without it."""
     reader, model = family(name), own(name)
-    assert reader.model.kind == ("decoder" if name in DECODERS else "encoder-decoder")
-    assert (reader.model.start_id is None) == (name in DECODERS)
+    assert reader.network.kind == ("decoder" if name in DECODERS else "encoder-decoder")
+    assert (reader.network.start_id is None) == (name in DECODERS)
     every = [(text, reader.tokenizer.encode_source(text)) for text in TEXTS]
     for (text, ids), trace in zip(every, decode(reader, list(TEXTS), max_length=N_WRITTEN), strict=True):
         alone = decode(reader, text, max_length=N_WRITTEN)
         assert written(alone) == written(trace) == theirs(model, ids)
-        for kind in reader.model.sizes.kinds:
+        for kind in reader.network.sizes.kinds:
             assert np.abs(drawn(trace, kind) - drawn(alone, kind)).max() < 1e-5
             assert np.array_equal(trace.attentions[kind].reasons, alone.attentions[kind].reasons)
     monkeypatch.setattr(model, "generation_config", bare(model))
     for text, ids in every[:2]:
         plain = decode(reader.with_generation(False), text, max_length=N_WRITTEN)
-        assert written(plain) == theirs(model, ids) and plain.model_kind == reader.model.kind
+        assert written(plain) == theirs(model, ids) and plain.model_kind == reader.network.kind
 
 
 def test_about_half_of_what_is_written_ends():
@@ -89,7 +89,7 @@ def test_attention_is_theirs_to_the_bit_and_cached_nearly(name):
     target = (5, 9, 9, 3, 30, 12, 7)
     trace = decode(reader, text, target=target)
     expected, logits = returned(own(name), list(trace.source_ids or ()), list(trace.target_ids or ()))
-    assert expected.keys() == set(reader.model.sizes.kinds)
+    assert expected.keys() == set(reader.network.sizes.kinds)
     for kind, whole in expected.items():
         assert np.array_equal(drawn(trace, kind), whole)
         assert whole.std() > 0.05, "flat attention proves little"
@@ -103,7 +103,7 @@ def test_attention_is_theirs_to_the_bit_and_cached_nearly(name):
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_encoder_alone(name):
     reader, texts = family(name), ["w1 [MASK] w3 w4 w5", "w2 [MASK]"]
-    assert reader.model.kind == "encoder" and reader.model.start_id is None
+    assert reader.network.kind == "encoder" and reader.network.start_id is None
     batch = decode(reader, texts, candidates=3)
     for text, trace in zip(texts, batch, strict=True):
         alone = decode(reader, text, candidates=3)
@@ -135,4 +135,4 @@ def test_pad_as_end_is_no_padding(name):
         alone = decode(reader, text, max_length=5)
         assert trace.output_ids == alone.output_ids
         assert np.abs(drawn(trace, "decoder") - drawn(alone, "decoder")).max() < 1e-5
-    assert reader.model.pad_id in reader.model.end_ids
+    assert reader.network.pad_id in reader.network.end_ids

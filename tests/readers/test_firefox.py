@@ -146,14 +146,14 @@ def test_measures_that_follow_layers_are_refused_and_others_given(mine: FirefoxM
 
 
 def test_the_drawing_has_a_recurrence_where_self_attention_would_be(mine: FirefoxModel) -> None:
-    places = {name for name, _ in mine.model.named_modules()} | mine.model.state_dict().keys()
+    places = {name for name, _ in mine.network.named_modules()} | mine.network.state_dict().keys()
     blocks = list(mine.architecture)
     first = [block.title for block in blocks if block.layer == 0 and block.place.startswith("decoder")]
     assert first[:4] == ["Recurrence (SSRU)", "Norm", "Cross-attention", "Norm"]
     for block in blocks:
         assert block.module in places, block.module
         if block.layer is not None:
-            module = mine.model.get_submodule(block.module)
+            module = mine.network.get_submodule(block.module)
             assert block.n_parameters == sum(p.numel() for p in module.parameters()), block.title
 
 

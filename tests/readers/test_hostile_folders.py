@@ -143,7 +143,7 @@ def test_another_implementation_is_never_asked_for(sound: dict[str, Path], kerne
 def test_ids_that_no_logit_is_for(spoil: Callable[..., str]) -> None:
     """An end that is never written ends nothing, and padding may be any token."""
     model: Any = tv.load_model(spoil("bart", "generation_config.json", eos_token_id=[2, 999], pad_token_id=-1))
-    assert (model.model.end_ids, model.model.pad_id) == ((2,), 2)
+    assert (model.network.end_ids, model.network.pad_id) == ((2,), 2)
     assert len(tv.decode(model, ["w1 w2 w3", "w1"], max_length=2)) == 2
 
 

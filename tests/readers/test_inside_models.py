@@ -22,7 +22,7 @@ class PlainLlama:
     """
 
     def __init__(self) -> None:
-        model = families.family("llama").model.model
+        model = families.family("llama").network.model
         self.config = model.config
         self.weights = {name: tensor.double().numpy() for name, tensor in model.state_dict().items()}
         self.sites: list[dict[str, Array]] = []
@@ -144,5 +144,5 @@ def test_what_each_family_tells_fits_together(name: str) -> None:
         if kind == "encoder":
             assert inside.lens is None
         else:
-            assert inside.lens is not None and len(inside.lens) == 1 + model.model.sizes.layers["decoder"][-1] + 1
+            assert inside.lens is not None and len(inside.lens) == 1 + model.network.sizes.layers["decoder"][-1] + 1
             assert inside.lens[-1].probability == pytest.approx(trace.steps[row].probability, abs=1e-5)

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import families, saved_models
-from transformer_viz import app_folders, readers, server_settings
+from transformer_viz import app_folders, readers
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import ModelError
 from transformer_viz.model import devices
@@ -87,8 +87,8 @@ def test_a_folder_is_described_and_loaded_as_it_was_saved(home: Path, saved: dic
     assert (loaded.name, loaded.variant) == (family, family)
     assert repr(loaded) == f"<HuggingFaceModel '{family}': {family}, on cpu>"
     given = original.state_dict()
-    assert given.keys() == loaded.model.model.state_dict().keys()
-    saved_ones = {name: found for name, found in loaded.model.model.state_dict().items() if "embed_positions" not in name}
+    assert given.keys() == loaded.network.model.state_dict().keys()
+    saved_ones = {name: found for name, found in loaded.network.model.state_dict().items() if "embed_positions" not in name}
     assert all(torch.equal(given[name], found) for name, found in saved_ones.items())  # sinusoids are in no file
     [entry] = readers.entries()
     assert entry.description is not None
@@ -106,7 +106,7 @@ def test_half_precision_and_shards_are_counted_and_loaded_as_single_precision(ho
     assert len(list((home / "mine").glob("*.safetensors"))) > 2
     loaded = tv.load_model("mine")
     assert isinstance(loaded, HuggingFaceModel)
-    assert {tensor.dtype for tensor in loaded.model.model.state_dict().values()} == {torch.float32}
+    assert {tensor.dtype for tensor in loaded.network.model.state_dict().values()} == {torch.float32}
     [entry] = readers.entries()
     assert entry.description is not None
     assert entry.description.n_parameters == loaded.n_parameters
@@ -156,13 +156,13 @@ def test_others_see_what_was_named_and_nothing_else_of_this_machine(
 ) -> None:
     cached(tmp_path / "cache", "secretcorp/merger-2027", saved["bert"])
     monkeypatch.setattr(firefox, "packaged", lambda: {"firefox:pten": tmp_path / "packaged"})
-    monkeypatch.setenv(server_settings.SHARED_VARIABLE, "1")
+    monkeypatch.setenv(app_folders.SHARED_VARIABLE, "1")
     assert [entry.name for entry in readers.entries()] == ["mine"]
     for name in ("secretcorp/merger-2027", "nope"):
         with pytest.raises(ModelError, match=r"Known are mine\."):
             readers.load_named(name)
     assert readers.load_named("mine").variant == "gpt2"
-    monkeypatch.setenv(server_settings.SHARED_MODELS_VARIABLE, "cache")
+    monkeypatch.setenv(app_folders.SHARED_MODELS_VARIABLE, "cache")
     assert [entry.name for entry in readers.entries()] == ["mine", "firefox:pten", "secretcorp/merger-2027"]
     assert readers.load_named("secretcorp/merger-2027").variant == "bert"
 

@@ -29,7 +29,7 @@ def assert_alike(trace: Trace, alone: Trace) -> None:
 @pytest.mark.parametrize("name", ["gpt2", "mistral", "gemma2"])
 def test_padding_before_a_prompt_is_drawn_as_the_model_has_it(name: str) -> None:
     model, traces = family(name), decode_batch(family(name), TEXTS)
-    windows = model.model.sizes.windows.get("decoder", {})
+    windows = model.network.sizes.windows.get("decoder", {})
     for n_left, text, trace in zip(PADDED, TEXTS, traces, strict=True):
         n = trace.n_steps
         assert trace.target_tokens[:n_left] == (PAD,) * n_left
@@ -126,7 +126,7 @@ def test_a_search_keeps_no_padding_before_a_prompt() -> None:
 
 def test_a_search_keeps_a_part_of_layers_that_look_differently_far() -> None:
     model = family("gemma2")
-    layer = model.model.sizes.layers["decoder"][-1]
+    layer = model.network.sizes.layers["decoder"][-1]
     whole, part = (decode(model, TEXTS[0], strategy="beam", layers=layers) for layers in (None, [layer]))
     np.testing.assert_array_equal(
         np.broadcast_to(part.decoder.reasons, part.decoder.weights.shape),

@@ -72,10 +72,10 @@ def test_a_model_that_is_not_what_it_says_is_refused_when_loaded(damage):
 def test_the_longest_text_is_read_and_a_longer_one_refused(name):
     """RoBERTa's positions begin after the padding's."""
     reader = family(name)
-    most = reader.model.sizes.longest_source - (name in families.DECODERS)
+    most = reader.network.sizes.longest_source - (name in families.DECODERS)
     assert most == 63 if name in families.DECODERS or name == "roberta" else most == 64
     n_words = most - (name not in families.DECODERS)
-    assert len(decode(reader, "w1 " * n_words, max_length=1, kinds=reader.model.sizes.kinds[:1]).steps) < 65
+    assert len(decode(reader, "w1 " * n_words, max_length=1, kinds=reader.network.sizes.kinds[:1]).steps) < 65
     with pytest.raises(InputError, match=f"reads at most {most}"):
         decode(reader, "w1 " * (n_words + 1))
 

@@ -44,7 +44,7 @@ def test_norms_are_where_the_family_has_them_and_blocks_are_the_modules_that_run
     assert all(each.before is None or each.before.sentence.startswith("A copy") for each in drawn)
     assert all(each.after is None or "after the addition" in each.after.sentence for each in drawn)
     kinds = [(block.kind, block.layer) for block in architecture if block.kind]
-    sizes = model.model.sizes
+    sizes = model.network.sizes
     assert sorted(kinds) == sorted((kind, layer) for kind in sizes.kinds for layer in sizes.layers[kind])
     n_layers = sum(len(stack.layers) for stack in architecture.stacks)
     assert sum(block.role == "feed-forward" and block.layer is not None for block in architecture) == n_layers
@@ -61,7 +61,7 @@ def test_what_does_not_add_up_is_not_claimed(name: str) -> None:
 
 def test_a_norm_of_the_next_part_is_not_taken_for_that_of_the_attention() -> None:
     """ModernBERT's first attention has none, and the feed-forward layer behind it reads the sum through one."""
-    model = family("modernbert").model
+    model = family("modernbert").network
     assert [model.attention_block("encoder", layer).placement for layer in range(3)] == [None, "pre", "pre"]
 
 
@@ -87,19 +87,19 @@ def test_what_becomes_of_embeddings_is_said_where_it_is_seen() -> None:
 def called(model: Any, names: set[str]) -> list[str]:
     """The modules of these names in the order in which a pass calls them."""
     seen: list[str] = []
-    modules = {name: module for name, module in model.model.model.named_modules() if name in names}
+    modules = {name: module for name, module in model.network.model.named_modules() if name in names}
     handles = [module.register_forward_pre_hook(lambda *_, name=name: seen.append(name)) for name, module in modules.items()]
     source, target = torch.tensor([[5, 7, 6, 9]]), torch.tensor([[1, 8, 6]])
-    memory = model.model.encode(source)
-    if model.model.kind.writes:
-        model.model.decode(target, memory)
+    memory = model.network.encode(source)
+    if model.network.kind.writes:
+        model.network.decode(target, memory)
     for handle in handles:
         handle.remove()
     return seen
 
 
 def numbers(model: Any, block: Block, x: Tensor) -> Tensor:
-    return model.model.model.get_submodule(block.module)(x)
+    return model.network.model.get_submodule(block.module)(x)
 
 
 @torch.inference_mode()
@@ -107,7 +107,7 @@ def numbers(model: Any, block: Block, x: Tensor) -> Tensor:
 def test_a_residual_connection_is_drawn_where_it_is(name: str) -> None:
     """The first feed-forward layer, computed from what is drawn around it."""
     model = family(name)
-    layer: Any = model.model.model.transformer.h[0] if name == "gpt2" else model.model.model.bert.encoder.layer[0]
+    layer: Any = model.network.model.transformer.h[0] if name == "gpt2" else model.network.model.bert.encoder.layer[0]
     x = torch.randn(1, 3, 24, generator=torch.Generator().manual_seed(1))
     mlp = layer.mlp if name == "gpt2" else lambda y: layer.output.dense(layer.intermediate(y))
     drawn = model.architecture.stacks[0].layers[0][-1]

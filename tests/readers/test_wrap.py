@@ -26,7 +26,7 @@ class Foreign(nn.Module):
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__()
-        self.inner = checkpoint.model
+        self.inner = checkpoint.network
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         padding = source == 0
@@ -35,7 +35,7 @@ class Foreign(nn.Module):
 
 @pytest.fixture(scope="module")
 def wrapped(tiny: Checkpoint) -> LoadedModel:
-    return tv.wrap(Foreign(tiny), tiny.task, longest=tiny.model.sizes.longest_target)
+    return tv.wrap(Foreign(tiny), tiny.task, longest=tiny.network.sizes.longest_target)
 
 
 def assert_same(here: tv.Trace, there: tv.Trace, tolerance: float = 1e-6) -> None:
@@ -215,7 +215,7 @@ class Heads(nn.Module):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.half])
 def test_a_module_in_half_precision_is_decoded_and_changed(tiny, dtype):
-    half = tv.wrap(deepcopy(Foreign(tiny)).to(dtype), tiny.task, longest=tiny.model.sizes.longest_target)
+    half = tv.wrap(deepcopy(Foreign(tiny)).to(dtype), tiny.task, longest=tiny.network.sizes.longest_target)
     for edits in ([], ["cross.1.1:zero"], ["cross.1.2:2=3", "decoder:2-1", "encoder:2-2"]):
         here, there = (tv.decode(model, "abcd", target="dcba", edits=edits) for model in (half, tiny))
         for kind, attention in here.attentions.items():

@@ -34,7 +34,7 @@ def merged(folder: Path, parts: Sequence[BlockResult], texts: Sequence[str], kin
 
 def kinds_of(model: LoadedModel) -> dict[Any, SurveyedKind]:
     """Layers and heads of a model."""
-    sizes = model.model.sizes
+    sizes = model.network.sizes
     return {kind: SurveyedKind(layers=tuple(sizes.layers[kind]), n_heads=sizes.heads[kind]) for kind in sizes.layers}
 
 

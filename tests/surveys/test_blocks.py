@@ -87,7 +87,7 @@ def test_our_model_is_that_of_plain_loops_in_float64(make_model, make_tiny, tmp_
     texts = ["".join(rng.choice(list("helo abcd"), n)).strip() or "h" for n in rng.integers(1, 12, 24)]
     check(make_tiny(make_model(4)), texts, tmp_path, 1e-9, size=16)
     trained = tv.load_checkpoint("reverse-small")
-    check(replace(trained, model=trained.model.double()), ["abcdefghijkl"[: 1 + i % 12] for i in range(24)], tmp_path, 1e-9)
+    check(replace(trained, network=trained.network.double()), ["abcdefghijkl"[: 1 + i % 12] for i in range(24)], tmp_path, 1e-9)
 
 
 @pytest.mark.parametrize(("name", "is_exact", "most"), FAMILIES)
@@ -107,7 +107,7 @@ def test_shipped_checkpoints_are_those_of_plain_loops(name, tmp_path):
     model = tv.load_checkpoint(name)
     texts = [text for _, text in model.task.judged(max(300, model.task.least_samples()), 0)][:300]
     check(model, texts, tmp_path, 1e-5)
-    exact = replace(model, model=model.model.double())
+    exact = replace(model, network=model.network.double())
     check(exact, texts, tmp_path, 1e-9)
 
 

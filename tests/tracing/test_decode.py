@@ -31,7 +31,7 @@ def teacher_forced(checkpoint, trace) -> tuple[np.ndarray, dict[tuple[str, int],
     source = torch.tensor([[vocabulary.ids[token] for token in trace.source_tokens]])
     target = torch.tensor([[vocabulary.ids[token] for token in trace.target_tokens]])
     padding = source == 0
-    logits = checkpoint.model(source, target, padding if bool(padding.any()) else None, tap=tap)[0].double().numpy()
+    logits = checkpoint.network(source, target, padding if bool(padding.any()) else None, tap=tap)[0].double().numpy()
     shifted = logits - logits.max(-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)), weights
 

@@ -21,7 +21,7 @@ def weights_of(trace, kind) -> np.ndarray:
 
 def by_hand(checkpoint, trace, masked_of, forced=(), dead=()):
     """A teacher-forced pass in which `masked_of(kind, layer, head)` is the mask: in numpy, no tap."""
-    plain = PlainTransformer(checkpoint.model)
+    plain = PlainTransformer(checkpoint.network)
     plain.masked_of, plain.forced, plain.dead = masked_of, forced, dead
     ids = checkpoint.task.source_vocabulary.ids
     logits = plain.read([ids[token] for token in trace.source_tokens], [ids[token] for token in trace.target_tokens])
@@ -130,7 +130,7 @@ def test_every_step_without_a_causal_mask_is_a_pass_over_what_was_read(tiny):
         return torch.zeros_like(value) if name == "mask" and site.kind == "decoder" else value
 
     for t, step in enumerate(trace.steps):
-        log_p = tiny.model(source, torch.tensor([ids[: t + 1]]), tap=no_mask)[0, -1].log_softmax(-1)
+        log_p = tiny.network(source, torch.tensor([ids[: t + 1]]), tap=no_mask)[0, -1].log_softmax(-1)
         assert step.log_probability == pytest.approx(float(log_p.max()), abs=1e-6)
         assert tiny.task.target_vocabulary.tokens[int(log_p.argmax())] == step.token
 

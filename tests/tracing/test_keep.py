@@ -8,7 +8,7 @@ import pytest
 import transformer_viz as tv
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.trace_size import keywords_of
+from transformer_viz.tracing.recording_options import keywords_of
 
 RUNS: list[dict[str, Any]] = [
     {},
@@ -96,6 +96,6 @@ def choice(trace: Trace) -> tuple[dict[Kind, tuple[int, ...]], str]:
 def test_the_same_choice_is_made_again_for_an_untrained_run_and_another_text(tiny, kept):
     trace = tv.decode(tiny, "hello", **kept)
     fresh = tv.decode_untrained(tiny, trace)
-    assert choice(fresh) == choice(tv.decode(tiny, "ab", **keywords_of(trace, tiny.model.sizes))) == choice(trace)
+    assert choice(fresh) == choice(tv.decode(tiny, "ab", **keywords_of(trace, tiny.network.sizes))) == choice(trace)
     grades = tv.analysis.alignment(trace, fresh)
     assert {(grade.kind, grade.layer) for grade in grades} == {(k, n) for k in trace.kinds for n in trace.attentions[k].layers}

@@ -125,7 +125,7 @@ def test_records_are_bounded_by_what_python_takes(make_model, make_tiny, more):
 def test_what_is_too_large_is_refused_before_it_is_run(tiny, monkeypatch):
     exact = tv.trace_size(tiny, "hello", target="olleh").total
     assert isinstance(tv.decode(tiny, "hello", target="olleh", max_trace_bytes=10**6), tv.Trace)
-    monkeypatch.setattr(type(tiny.model), "encode", lambda *_, **__: pytest.fail("the model was run"))
+    monkeypatch.setattr(type(tiny.network), "encode", lambda *_, **__: pytest.fail("the model was run"))
     with pytest.raises(TraceTooLarge) as caught:
         tv.decode(tiny, "hello", target="olleh", max_trace_bytes=exact - 1)
     error = caught.value

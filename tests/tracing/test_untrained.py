@@ -29,7 +29,7 @@ def test_it_has_other_parameters_and_grades_that_are_its_own(tiny, hello):
 def test_the_parameters_are_those_of_a_model_made_with_the_seed(tiny, make_tiny, hello):
     """And the state of the process stays."""
     torch.manual_seed(11)
-    model = Transformer(tiny.model.config).double().eval().requires_grad_(False)
+    model = Transformer(tiny.network.config).double().eval().requires_grad_(False)
     want: Any = decode(make_tiny(model), "hello", target=hello.output_tokens[:-1])
     torch.manual_seed(3)
     expected = torch.rand(5)
@@ -39,7 +39,7 @@ def test_the_parameters_are_those_of_a_model_made_with_the_seed(tiny, make_tiny,
     for kind in KINDS:
         np.testing.assert_allclose(got.attentions[kind].weights, want.attentions[kind].weights, atol=1e-6)
     assert np.abs(got.cross.weights - other.cross.weights).max() > 0.01
-    assert next(iter(tiny.model.parameters())).dtype == torch.float64
+    assert next(iter(tiny.network.parameters())).dtype == torch.float64
 
 
 @pytest.mark.parametrize(

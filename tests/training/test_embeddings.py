@@ -35,7 +35,7 @@ def test_frozen_embeddings_are_those_of_the_file(tmp_path, name):
     for is_frozen in (True, False):
         folder = tmp_path / f"frozen-{is_frozen}"
         make_checkpoint(replace(RECIPE, frozen_embeddings=is_frozen), folder, embeddings=given, **QUIET)
-        model = load_checkpoint(str(folder), device="cpu").model
+        model = load_checkpoint(str(folder), device="cpu").network
         assert model.source_embedding is not None
         assert torch.equal(model.source_embedding.weight, torch.from_numpy(MATRIX)) == is_frozen
 

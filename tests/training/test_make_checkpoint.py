@@ -29,7 +29,7 @@ def test_the_folder_loads_decodes_and_describes_its_recipe(made):
     checkpoint = load_checkpoint(str(folder), device="cpu")
     assert (checkpoint.name, checkpoint.variant, checkpoint.metrics) == ("tiny-one", "residual-post-norm", metrics)
     assert checkpoint.task.options() == {**RECIPE.task_options, "held_out_share": 0.0}
-    assert not checkpoint.model.training and not any(p.requires_grad for p in checkpoint.model.parameters())
+    assert not checkpoint.network.training and not any(p.requires_grad for p in checkpoint.network.parameters())
     assert decode(checkpoint, "abcab").source_tokens == ("<start>", *"abcab", "<end>")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert Recipe.from_json(config["recipe"]) == RECIPE

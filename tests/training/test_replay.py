@@ -50,8 +50,8 @@ def test_the_first_moment_is_the_untrained_model_and_the_last_the_checkpoint(tra
     """Bitwise, once the weights are rounded as the snapshots' are."""
     untrained = make_model(RECIPE, TASK).eval()
     rounded = [checkpoints.load_checkpoint(str(trained.folder), device="cpu") for _ in range(2)]
-    for checkpoint, model in zip(rounded, (untrained, trained.model), strict=True):
-        checkpoint.model.load_state_dict({name: tensor.half().float() for name, tensor in model.state_dict().items()})
+    for checkpoint, model in zip(rounded, (untrained, trained.network), strict=True):
+        checkpoint.network.load_state_dict({name: tensor.half().float() for name, tensor in model.state_dict().items()})
     moments = tv.trace_training(trained, "abcda")
     first, last = moments[0], moments[-1]
     assert (first.step, last.step) == (0, 60)
@@ -85,7 +85,7 @@ def test_without_an_answer_all_read_what_the_last_model_writes(trained: Checkpoi
     model = make_model(replace(RECIPE, model={**RECIPE.model, "max_positions": 24}), TASK).eval()
     assert isinstance(model.output, torch.nn.Linear)
     model.output.bias.data[END_ID] = -1e4
-    moments = trace_training(replace(trained, model=model), "ab", moments=2)
+    moments = trace_training(replace(trained, network=model), "ab", moments=2)
     assert {(moment.forced.n_steps, moment.target) for moment in moments} == {(23 + 1, "final output")}
 
 

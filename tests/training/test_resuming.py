@@ -109,7 +109,7 @@ def test_a_training_goes_on_with_the_model_that_it_was_begun_with(tmp_path, monk
     monkeypatch.setattr(variants, "settings", lambda name: {**old, "d_model": 24, "dropout_in": "everywhere"})
     make_checkpoint(recipe, tmp_path / "cut", **QUIET, resume=True)
     assert weights(tmp_path / "cut") == weights(tmp_path / "straight")
-    config = load_checkpoint(str(tmp_path / "cut"), device="cpu").model.config
+    config = load_checkpoint(str(tmp_path / "cut"), device="cpu").network.config
     assert (config.d_model, config.dropout_in) == (12, "embeddings")
 
 
@@ -182,8 +182,8 @@ def test_snapshots_are_log_spaced_half_precision_and_load(tmp_path):
     assert list(checkpoints.snapshots(checkpoint.folder)) == steps
     first, last = (checkpoints.load_snapshot(checkpoint, step) for step in (0, 60))
     untrained = make_model(RECIPE, TASK).state_dict()
-    for name, tensor in last.model.state_dict().items():
-        torch.testing.assert_close(tensor, checkpoint.model.state_dict()[name], rtol=1e-3, atol=1e-6)
-        assert torch.equal(first.model.state_dict()[name], untrained[name].half().float())
+    for name, tensor in last.network.state_dict().items():
+        torch.testing.assert_close(tensor, checkpoint.network.state_dict()[name], rtol=1e-3, atol=1e-6)
+        assert torch.equal(first.network.state_dict()[name], untrained[name].half().float())
     with pytest.raises(CheckpointError, match="no snapshot of step 5; it has 0, 1, 3, 8, 22, 60"):
         checkpoints.load_snapshot(checkpoint, 5)

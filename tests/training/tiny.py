@@ -8,10 +8,10 @@ import torch
 from transformer_viz import tasks
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.batches import batches
-from transformer_viz.training.jobs import Reporter
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.reporter import Reporter
 from transformer_viz.training.result import Event
 
 SIZES: dict[str, Any] = {"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1}

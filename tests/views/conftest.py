@@ -26,12 +26,11 @@ from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.readers.firefox import folder as firefox
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.training import jobs
-from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.cache.store import store
 from transformer_viz.views.components.opened import Opened
-from transformer_viz.views.server import visitors
+from transformer_viz.views.server import jobs, visitors
+from transformer_viz.views.server.jobs import Job
 from transformer_viz.views.state import visits
 from transformer_viz.vocabulary import END_ID
 

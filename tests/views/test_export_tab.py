@@ -59,6 +59,6 @@ def test_the_rows_of_the_focus(start, model, offered):
 
 def test_a_live_page_of_the_model(start):
     at = export(start, "live", code_of_tab="true")
-    assert at.code[0].value.endswith("tv.export.live(checkpoint, 'live-reverse.html', source='abc', theme='light')")
+    assert at.code[0].value.endswith("tv.live_page(checkpoint, 'live-reverse.html', source='abc', theme='light')")
     at.button(key="export-prepare").click().run()
     assert "live-reverse.html" in downloads(at)[0]

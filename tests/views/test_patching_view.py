@@ -146,6 +146,6 @@ def test_models_that_are_not_ours(start, models, monkeypatch):
     at = start("compare", **texts, checkpoint=GPT2, b_checkpoint=GPT2, patch_layers="2")
     assert not at.error
     box = at.selectbox(key="patch_layers")
-    assert box.options == [f"layer {number + 1}" for number in model.model.sizes.layers["decoder"]]
+    assert box.options == [f"layer {number + 1}" for number in model.network.sizes.layers["decoder"]]
     same(at, tv.patch(model, *runs, where="decoder.2"))
     assert link_of(at)["patch_layers"] == "layer 2"

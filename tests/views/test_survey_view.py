@@ -14,7 +14,7 @@ from tests.surveys.made import survey
 from tests.views import viewer
 from tests.views.drawn import charts, drop, markups, pictures, said, table_of, text_of
 from tests.views.widgets import link_of
-from transformer_viz import app_folders, server_settings
+from transformer_viz import app_folders
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import compare_surveys, values
@@ -123,7 +123,7 @@ def test_others_see_no_survey_of_the_folder_that_the_app_was_started_in(start, s
     """Unless that folder was named."""
     put(surveys, "merger-2027", survey(1).to_json())
     assert "surveys/merger-2027" in start("survey").selectbox(key="survey").options
-    monkeypatch.setenv(server_settings.SHARED_VARIABLE, "1")
+    monkeypatch.setenv(app_folders.SHARED_VARIABLE, "1")
     assert "surveys/merger-2027" in start("survey").selectbox(key="survey").options
     monkeypatch.delenv(app_folders.SURVEYS_VARIABLE)
     monkeypatch.chdir(surveys.parent)

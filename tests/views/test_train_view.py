@@ -11,11 +11,10 @@ from tests.views.drawn import press, said
 from tests.views.widgets import link_of
 from transformer_viz import app_folders, server_settings
 from transformer_viz.errors import OptionError
-from transformer_viz.training import jobs
-from transformer_viz.training.jobs import Job, Visitor
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import recipe_for
-from transformer_viz.views.server import visitors
+from transformer_viz.views.server import jobs, visitors
+from transformer_viz.views.server.jobs import Job, Visitor
 from transformer_viz.views.train import form
 
 

@@ -29,7 +29,7 @@ def saved_copiers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parent = tmp_path_factory.mktemp("planted")
     for name, heads in (("one", (0,)), ("two", (0, 1))):
         model = planted.copying(*heads)
-        save_checkpoint(parent / name, model.model, model.task, variant="pre-norm", recipe={}, metrics={})
+        save_checkpoint(parent / name, model.network, model.task, variant="pre-norm", recipe={}, metrics={})
     return parent
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from starlette.responses import HTMLResponse
 
 from tests.views.asgi import ask
-from transformer_viz import server_settings
+from transformer_viz import app_folders, server_settings
 from transformer_viz.views.server import opening, visitors
 from transformer_viz.views.server.visitors import Visitors
 
@@ -25,7 +25,7 @@ def options(monkeypatch) -> Iterator[dict[str, Any]]:
     told: dict[str, Any] = {"server.address": ROOM, "server.port": 8501, "server.baseUrlPath": "", "server.sslCertFile": ""}
     real = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: told[name] if name in told else real(name))
-    monkeypatch.setenv(server_settings.SHARED_VARIABLE, "1")
+    monkeypatch.setenv(app_folders.SHARED_VARIABLE, "1")
     visitors.owner_value.cache_clear()
     yield told
     visitors.owner_value.cache_clear()
@@ -174,7 +174,7 @@ HERE = {"Host": "localhost:8501"}
 
 @pytest.mark.parametrize("address", ["localhost", "127.0.0.1", "::1"])
 def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, monkeypatch, address):
-    monkeypatch.delenv(server_settings.SHARED_VARIABLE)
+    monkeypatch.delenv(app_folders.SHARED_VARIABLE)
     server_settings.share_if_reachable(address)
     for host in ("localhost:8501", "127.0.0.1:8501", "[::1]:8501"):
         assert visitors.is_owner({}, {"Host": host}, None)
@@ -192,7 +192,7 @@ FORWARDED = [("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-Proto", "https"), (
     ids=str,
 )
 def test_who_may_come_through_a_proxy_is_not(options, monkeypatch, headers, address):
-    monkeypatch.delenv(server_settings.SHARED_VARIABLE)
+    monkeypatch.delenv(app_folders.SHARED_VARIABLE)
     assert not visitors.is_owner({}, headers, address)
 
 
@@ -201,7 +201,7 @@ def test_who_may_come_through_a_proxy_is_not(options, monkeypatch, headers, addr
     [("0.0.0.0", "", ""), ("", "", ""), ("192.168.1.5", "", ""), ("localhost", "viz.example", ""), ("localhost", "", "1")],
 )
 def test_as_soon_as_others_are_asked_in_sitting_here_is_not_enough(options, monkeypatch, address, host, said):
-    monkeypatch.setenv(server_settings.SHARED_VARIABLE, said)
+    monkeypatch.setenv(app_folders.SHARED_VARIABLE, said)
     monkeypatch.setenv(server_settings.HOSTS_VARIABLE, host)
     server_settings.share_if_reachable(address)
     assert not visitors.is_owner({}, HERE, None)

@@ -7,12 +7,9 @@ from transformer_viz.analysis.loss import Losses, losses
 from transformer_viz.analysis.mask_parts import MaskPart, forbidden_weight, mask_parts
 from transformer_viz.analysis.measures import Measure
 from transformer_viz.analysis.softmax import Softmax, head_softmax
-from transformer_viz.inside_head.explanations import explain
-from transformer_viz.inside_head.rounding import Explanation, Term
 
 __all__ = [
     "AttentionAddress",
-    "Explanation",
     "Grades",
     "HeadAddress",
     "HeadGrade",
@@ -22,9 +19,7 @@ __all__ = [
     "Measure",
     "Measures",
     "Softmax",
-    "Term",
     "alignment",
-    "explain",
     "forbidden_weight",
     "head_softmax",
     "losses",

@@ -71,7 +71,7 @@ def alignment_heads(
         Chen et al. (2020), "Accurate Word Alignment Induction from Neural Machine Translation":
             https://arxiv.org/abs/2004.14837
     """
-    grid: Grid = {kind: heads for kind, heads in model.model.sizes.grid.items() if kind == "cross"}
+    grid: Grid = {kind: heads for kind, heads in model.network.sizes.grid.items() if kind == "cross"}
     if not grid:
         raise OptionError(f"{model.name} has no cross-attention, so no head can align words")
     chosen = None if reference is None else find_head(reference, grid, model.name, "reference")
@@ -136,4 +136,4 @@ def alignment_heads(
 
 def cross_heads(model: LoadedModel) -> tuple[HeadAddress, ...]:
     """All heads of cross-attention; empty for a model without it."""
-    return tuple(place for place in all_heads(model.model.sizes) if place.kind == "cross")
+    return tuple(place for place in all_heads(model.network.sizes) if place.kind == "cross")

@@ -82,7 +82,7 @@ def attribute(
     """
     if method not in METHODS:
         raise OptionError(f"method {method!r} is not known; choose one of {join_names(METHODS)}")
-    chosen, there = METHODS[method], model.model.sizes.kinds
+    chosen, there = METHODS[method], model.network.sizes.kinds
     if mode != "word" and mode not in chosen.modes:
         raise OptionError(f"mode {mode!r} is not one of {method}; it has {join_names(chosen.modes)}")
     possible = [attention_kind for attention_kind in KINDS_WITH_CAUSES if attention_kind in there]
@@ -92,7 +92,7 @@ def attribute(
         check_kind(kind, there, model.name)
         raise OptionError(f"kind {kind!r} has no causes in {model.name}; choose one of {join_names(possible)}")
     keys = next(attention_kind for attention_kind in possible if kind in (None, attention_kind))
-    if chosen.follows_layers and model.model.sizes.recurrences:
+    if chosen.follows_layers and model.network.sizes.recurrences:
         others = join_names(name for name, other in METHODS.items() if not other.follows_layers)
         raise OptionError(
             f"{method} follows attention through all layers, and the decoder of {model.name} has a recurrence in the place of "
@@ -116,7 +116,7 @@ def attribute(
         values=values.detach().to("cpu", chosen.dtype).numpy(),
         mode=mode if chosen.modes else None,
         unit=chosen.unit if score is None else "",
-        layers=tuple(model.model.sizes.layers[keys]) if values.ndim == 4 else (),
+        layers=tuple(model.network.sizes.layers[keys]) if values.ndim == 4 else (),
         notes=notes,
     )
 

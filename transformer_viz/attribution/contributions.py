@@ -98,7 +98,7 @@ def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequenc
     run.logits(run.inputs, tap)
     contributions = []
     for site, kept in tap.kept.items():
-        around = run.model.model.attention_block(site.kind, site.layer)
+        around = run.model.network.attention_block(site.kind, site.layer)
         if kind not in (None, site.kind):
             continue
         seen = {name: value[0] for name, value in kept.items()}

@@ -88,7 +88,7 @@ def counter_proof(
         targets = torch.stack([target(weights, allowed) for target in TARGETS.values()])
         # A row that may look nowhere stays as it is.
         targets = torch.where(allowed.any(-1, keepdim=True), targets, weights)
-        is_moved = torch.zeros(run.model.model.sizes.heads[heads[0].kind], dtype=torch.bool, device=weights.device)
+        is_moved = torch.zeros(run.model.network.sizes.heads[heads[0].kind], dtype=torch.bool, device=weights.device)
         is_moved[numbers] = True
 
         def moved(shares: Tensor) -> Tensor:
@@ -130,13 +130,13 @@ def counter_proof(
 
 def scopes(model: LoadedModel) -> tuple[str, ...]:
     """The groups of heads that can be moved, of every kind: each head alone, each layer, all together."""
-    heads = all_heads(model.model.sizes)
+    heads = all_heads(model.network.sizes)
     layers = dict.fromkeys(f"{head.kind}.{head.layer + 1}" for head in heads)
-    return (*map(str, heads), *layers, *model.model.sizes.kinds)
+    return (*map(str, heads), *layers, *model.network.sizes.kinds)
 
 
 def _heads(model: LoadedModel, scope: str | AttentionAddress) -> tuple[HeadAddress, ...]:
-    sizes = model.model.sizes
+    sizes = model.network.sizes
     return tuple(filter(find(scope, sizes.grid, model.name).holds, all_heads(sizes)))
 
 

@@ -63,7 +63,7 @@ def knock_out(
         Michel, Levy & Neubig (2019), "Are Sixteen Heads Really Better than One?": https://arxiv.org/abs/1905.10650
         Voita et al. (2019), "Analyzing Multi-Head Self-Attention": https://arxiv.org/abs/1905.09418
     """
-    sizes = model.model.sizes
+    sizes = model.network.sizes
     chosen = all_heads(sizes) if heads is None else tuple(find_head(head, sizes.grid, model.name) for head in heads)
     with devices.running(model):
         changes, is_exact = _Texts.of(model, traces, how).without([(), *((place,) for place in chosen)], on_progress)
@@ -100,7 +100,7 @@ def remove_heads(
         The removed heads in that order, and the heads that are left, which suffice. None of those can be spared alone, but
         another, smaller set may suffice too.
     """
-    left, gone = list(all_heads(model.model.sizes)), list[HeadAddress]()
+    left, gone = list(all_heads(model.network.sizes)), list[HeadAddress]()
     with devices.running(model):
         texts = _Texts.of(model, traces, how)
         enough = least * texts.without([()])[1].mean() - 1e-9
@@ -151,7 +151,7 @@ class _Texts:
             raise OptionError("heads are ablated over a list of one or more runs")
         runs = []
         for run in (Run.of(model, trace) for trace in traces):
-            tokens, start = run.trace.expected_tokens, model.model.start_id
+            tokens, start = run.trace.expected_tokens, model.network.start_id
             if tokens is not None and model.task is not None and start is not None:
                 written = torch.tensor(model.task.target_vocabulary.encode(tokens), device=run.written.device)
                 target = torch.cat([written.new_tensor([start]), written[:-1]])[None]
@@ -177,7 +177,7 @@ class _Texts:
             Of each text (set, step), how much the log-probability of each token of the answer changes, in nats; and bool
             (text, set), whether greedy decoding still writes the answer.
         """
-        sizes, device = self.runs[0].model.model.sizes, self.runs[0].written.device
+        sizes, device = self.runs[0].model.network.sizes, self.runs[0].written.device
         gone = {
             Site(kind, layer): torch.zeros(len(sets), sizes.heads[kind], dtype=torch.bool, device=device)
             for kind in sizes.kinds

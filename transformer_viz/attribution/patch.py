@@ -119,7 +119,7 @@ def extent(
     check_traces(a=a, b=b)
     if by not in BY:
         raise OptionError(f"by={by!r} is not known; choose one of {join_names(BY)}")
-    sizes = model.model.sizes
+    sizes = model.network.sizes
     chosen = _layers(model, sizes.kinds if where is None else where)
     n_rows = parting(a, b) + 1
     n_places = sum(
@@ -134,7 +134,7 @@ def _layers(
     model: LoadedModel, where: str | AttentionAddress | Sequence[str | AttentionAddress]
 ) -> dict[Kind, tuple[int, ...]]:
     """The layers of each kind that are meant, in the order of the model."""
-    grid = model.model.sizes.grid
+    grid = model.network.sizes.grid
     parts = [find(one, grid, model.name) for one in ([where] if isinstance(where, str | AttentionAddress) else where)]
     if heads := [part for part in parts if part.head is not None]:
         raise OptionError(f"{heads[0]} is one head, and all heads of a layer are patched, each alone; give a layer or a kind")
@@ -206,7 +206,7 @@ def patched_run(
             https://arxiv.org/abs/2309.16042
     """
     most = max(len(run.output_tokens) for run in (a, b))
-    place = find(place, model.model.sizes.grid, model.name)
+    place = find(place, model.network.sizes.grid, model.name)
     with devices.running(model):
         pair = _Pair.of(model, a, b, BY["layer" if place.head is None else "head"])
         tap, inputs = pair.tap_at([place], query), pair.inputs
@@ -219,7 +219,7 @@ def patched_run(
             probabilities.append(float(rows[-1][ids[-1]]))
             if on_progress is not None:
                 on_progress(len(ids) / most)
-            if ids[-1] in model.model.end_ids or len(ids) >= most:
+            if ids[-1] in model.network.end_ids or len(ids) >= most:
                 break
             padding = torch.cat([inputs.target_padding, inputs.target_padding.new_zeros(1, 1)], 1)
             inputs = inputs.with_target(torch.cat([inputs.target, inputs.target.new_tensor([[ids[-1]]])], 1), padding)
@@ -301,7 +301,7 @@ class _Pair:
         """
         model, chosen = self.b.model, dict[Site, Tensor]()
         for given in places:
-            place = find(given, model.model.sizes.grid, model.name)
+            place = find(given, model.network.sizes.grid, model.name)
             if place.layer is None:
                 raise OptionError(f"{place} is all layers of a kind; one is patched, as in {place}.1 or {place}.1.1")
             site = self.check(Site(place.kind, place.layer))

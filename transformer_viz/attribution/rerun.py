@@ -72,9 +72,9 @@ class Run:
         Raises:
             OptionError: nothing was written, or this model did not make the run.
         """
-        if not model.model.kind.writes or not trace.n_steps or not trace.output_tokens:
+        if not model.network.kind.writes or not trace.n_steps or not trace.output_tokens:
             raise OptionError("nothing was written in this run, so there is no output to explain")
-        if model.model.kind != trace.model_kind:
+        if model.network.kind != trace.model_kind:
             raise _not_of(model, "one has a source beside what it writes, and the other has none")
         source, target, output = (
             torch.tensor(_ids(model, trace, side), dtype=torch.long, device=model.device)
@@ -168,7 +168,7 @@ class Run:
     def parts(self, inputs: TokenBatch, on_progress: OnProgress | None = None) -> Iterator[slice]:
         """Yields the slices of texts that are read together; `on_progress` replaces the run's own."""
         on_progress = on_progress or self.on_progress
-        sizes, n_source, n_steps = self.model.model.sizes, inputs.source.shape[1], inputs.target.shape[1]
+        sizes, n_source, n_steps = self.model.network.sizes, inputs.source.shape[1], inputs.target.shape[1]
         n = n_texts_of_pass(n_source, n_steps, max(sizes.heads.values()), sizes.vocabulary)
         if on_progress is not None:
             n = max(1, min(n, MOST_BETWEEN_REPORTS // ((n_source + n_steps) * self.model.n_parameters)))
@@ -179,7 +179,7 @@ class Run:
 
     def logits(self, inputs: TokenBatch, tap: Tap | None = None) -> Tensor:
         """(batch, step, vocabulary), all rows in one pass; a tap sees attention as edits and mistake leave it."""
-        reader = self.model.model
+        reader = self.model.network
         return read(reader, inputs, compose(changing_tap(self.edits, self.mistake, reader.sizes), tap))
 
 
@@ -203,7 +203,7 @@ def replace_values(name: TapName, chosen: Mapping[Site, Tensor], instead: Callab
 
 def _ids(model: LoadedModel, trace: Trace, side: str) -> list[int]:
     """The ids of one side's tokens, `source` or `target`."""
-    tokens, ids, reader = getattr(trace, f"{side}_tokens"), getattr(trace, f"{side}_ids"), model.model
+    tokens, ids, reader = getattr(trace, f"{side}_tokens"), getattr(trace, f"{side}_ids"), model.network
     if ids is None:
         if model.task is None:
             raise _not_of(model, "the run does not say which tokens it read")

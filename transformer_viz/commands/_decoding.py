@@ -48,7 +48,7 @@ class RecordingOptions:
             OptionError: a layer that there is not; the engine's own message counts from 0.
         """
         if self.layers:
-            there = model.model.sizes.layers
+            there = model.network.sizes.layers
             # A kind that the model does not have is refused by name.
             for kind, numbers in ((kind, there.get(kind)) for kind in self.kinds or there):
                 if numbers is not None and (lacking := [number for number in self.layers if number not in numbers]):

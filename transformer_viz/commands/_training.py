@@ -12,10 +12,11 @@ from tqdm import tqdm
 from transformer_viz.commands._shared import terminal_text
 from transformer_viz.commands.evaluate import print_evaluation
 from transformer_viz.errors import ConfigError
-from transformer_viz.training import estimate, jobs
+from transformer_viz.training import estimate
 from transformer_viz.training.embeddings import SIDES, read_matrix
 from transformer_viz.training.make_checkpoint import ControlSignal, make_checkpoint
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.reporter import Reporter
 from transformer_viz.training.result import Event
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -27,7 +28,7 @@ def carry_out(
     options: Mapping[str, Any],
     embeddings: tuple[Path | None, Path | None],
     tensorboard: Path | None,
-    job_folder: Path | None,
+    job: Reporter | None,
 ) -> int:
     """Trains, and prints the evaluation.
 
@@ -37,14 +38,13 @@ def carry_out(
         options: keywords of `make_checkpoint`.
         embeddings: files with pretrained matrices, of the source and the target.
         tensorboard: a folder for TensorBoard's events.
-        job_folder: of the page Train.
+        job: the one that it reports to, where another program started it, as the page Train does.
 
     Returns:
         128 + N where signal N stopped it before its end, as Ctrl-C does; 130 where the page did.
     """
     estimate.check_memory(estimate.estimate(recipe))
     _tell(f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}")
-    job = jobs.Reporter(job_folder) if job_folder else None
     with _stoppable() as signals, _progress(recipe) as show, _tensorboard(tensorboard) as log:
 
         def on_event(event: Event) -> None:
@@ -56,7 +56,7 @@ def carry_out(
         def control() -> ControlSignal:
             return "pause" if signals else job.control() if job else "go on"
 
-        with job.running() if job else nullcontext():
+        with job.running(folder) if job else nullcontext():
             matrices = {side: read_matrix(file) for side, file in zip(SIDES, embeddings, strict=True) if file}
             metrics = make_checkpoint(recipe, folder, embeddings=matrices, on_event=on_event, control=control, **options)
     if metrics is None:

@@ -50,8 +50,8 @@ def run(
         server_settings.NO_TRAINING_VARIABLE: "1" if no_training else None,
         server_settings.variable("trained_bytes"): None if max_trained_bytes is None else str(max_trained_bytes),
         app_folders.LESSONS_VARIABLE: lessons,
-        server_settings.SHARED_VARIABLE: "1" if shared else None,
-        server_settings.SHARED_MODELS_VARIABLE: "cache" if models == "cache" else None,
+        app_folders.SHARED_VARIABLE: "1" if shared else None,
+        app_folders.SHARED_MODELS_VARIABLE: "cache" if models == "cache" else None,
     }
     os.environ |= {name: value for name, value in settings.items() if value is not None}
     server_settings.limits()  # a wrong one is said before anything is started

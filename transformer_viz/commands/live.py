@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from transformer_viz.atomic_files import check_target
+from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.commands._options import Option
 from transformer_viz.commands._shared import Checkpoint, Force, terminal_text
 from transformer_viz.errors import OptionError
@@ -30,17 +30,16 @@ def run(
     check_target(output, force=force)
 
     from transformer_viz.checkpoints import load_checkpoint
-    from transformer_viz.export import saving
-    from transformer_viz.live.page import live
+    from transformer_viz.live.page import live_page
     from transformer_viz.viewer import plotly_js
 
     loaded = load_checkpoint(checkpoint, device="cpu")
     plotlyjs = False if without_plotlyjs else "packed"
-    live(loaded, output, source, precision=precision, theme=theme, large=large, plotlyjs=plotlyjs)
+    live_page(loaded, output, source, precision=precision, theme=theme, large=large, plotlyjs=plotlyjs)
     plotly = plotly_js.path()
     written, beside = [output], output.with_name(plotly.name)
     if without_plotlyjs and not beside.exists():
-        saving.write(beside, plotly.read_bytes())
+        write_export(beside, plotly.read_bytes())
         written.append(beside)
     for path in written:
         print(terminal_text(f"{path}: {bytes_words(path.stat().st_size)}"))

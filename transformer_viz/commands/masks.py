@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from transformer_viz.atomic_files import check_target
+from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.commands._options import Option
 from transformer_viz.commands._shared import Force, Json, print_json, print_lines, terminal_text
 from transformer_viz.errors import OptionError, join_names
@@ -59,7 +59,7 @@ def run(
     """
     format = "" if output is None else output.suffix.lower().removeprefix(".")
     if output is not None:
-        from transformer_viz.config_masks.page import FORMATS
+        from transformer_viz.export.masks_page import FORMATS
 
         if format not in FORMATS:
             raise OptionError(f"{output.name} does not end in .{', .'.join(FORMATS)}; the ending says what to make.")
@@ -73,10 +73,9 @@ def run(
 
         found = masks(config, text, **read, padding=padding, pad_to=pad_to, token_types=token_types)
     if output is not None:
-        from transformer_viz.config_masks.page import masks_bytes
-        from transformer_viz.export import saving
+        from transformer_viz.export.masks_page import masks_bytes
 
-        saving.write(output, masks_bytes(found, format))
+        write_export(output, masks_bytes(found, format))
         print(terminal_text(f"{output}: {bytes_words(output.stat().st_size)}"))
     elif json:
         print_json(found.to_json())

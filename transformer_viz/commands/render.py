@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from transformer_viz.atomic_files import check_target
+from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.commands._options import Option
 from transformer_viz.commands._shared import Force, NoLimits, lifted_by_flag, load_trace, terminal_text
 from transformer_viz.errors import OptionError
@@ -97,7 +97,7 @@ def run(
     check_target(output, force=force)
     trace = load_trace(file, no_limits=no_limits)
     if inside:
-        saving.write(output, inside_html(trace, theme=theme or "auto", large=large).encode())
+        write_export(output, inside_html(trace, theme=theme or "auto", large=large).encode())
         _print_size(output)
         return
     trace, what = by_words(trace) if words else trace, what or "player"
@@ -109,7 +109,7 @@ def run(
 
         given = {"head": head, **moving, "theme": theme, "width": width}
         moving_options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        saving.write(output, gif(trace, **moving_options))
+        write_export(output, gif(trace, **moving_options))
         _print_size(output)
         return
     options: dict[str, Any] = {}
@@ -126,7 +126,7 @@ def run(
         # Before it is made, which takes seconds.
         size = bytes_words(packed_heads.estimated_size(trace))
         print(terminal_text(f"{output}: the heads, rounded to 16 bits, take about {size}"), flush=True)
-    saving.write(output, saving.render_bytes(trace, ending, what, **options))
+    write_export(output, saving.render_bytes(trace, ending, what, **options))
     _print_size(output)
     if without_plotlyjs:
         from transformer_viz.viewer import plotly_js
@@ -134,7 +134,7 @@ def run(
         plotly = plotly_js.path()
         beside = output.with_name(plotly.name)
         if not beside.exists():
-            saving.write(beside, plotly.read_bytes())
+            write_export(beside, plotly.read_bytes())
             _print_size(beside)
 
 

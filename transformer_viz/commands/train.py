@@ -102,8 +102,9 @@ def run(
         Path | None, "pretrained source embeddings: a matrix (tokens, width) as .npy or .safetensors", existing_file
     ] = None,
     target_embedding: Annotated[Path | None, "pretrained target embeddings, in the same form", existing_file] = None,
-    # Of the page Train: the folder of the job, in which the page reads events and writes requests.
+    # For a program that starts trainings, as the page Train does: see `training.reporter`.
     job: Annotated[Path | None, argparse.SUPPRESS] = None,
+    job_seconds: Annotated[int | None, argparse.SUPPRESS] = None,
 ) -> int:
     """Train a checkpoint: a shipped recipe, a recipe from a file, or a task with settings of your own.
 
@@ -124,9 +125,11 @@ def run(
     if not resume:
         refuse_existing(folder, force)
     from transformer_viz.commands._training import carry_out
+    from transformer_viz.training.reporter import Reporter
 
     kept = {"samples": samples, "snapshots": snapshots, "replace": force, "resume": resume, "device": device}
-    return carry_out(chosen, folder, kept, (source_embedding, target_embedding), tensorboard, job)
+    reporter = None if job is None else Reporter(job, job_seconds)
+    return carry_out(chosen, folder, kept, (source_embedding, target_embedding), tensorboard, reporter)
 
 
 def _from_file(path: Path) -> Recipe:

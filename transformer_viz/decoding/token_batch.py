@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.decoding.reader import Reader
-from transformer_viz.loaded_model import Tokenizer
+from transformer_viz.decoding.tokenizer import Tokenizer
 from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.vocabulary import PAD
 

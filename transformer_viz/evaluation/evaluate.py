@@ -61,7 +61,7 @@ def evaluate_texts(checkpoint: Checkpoint, texts: Sequence[str], at_once: int = 
     Raises:
         DeviceError: the device ran out of memory.
     """
-    n, sizes = len(texts), checkpoint.model.sizes
+    n, sizes = len(texts), checkpoint.network.sizes
     outputs, lengths, is_exact, n_right, n_tokens, n_steps = [""] * n, [0] * n, [False] * n, [0] * n, [0] * n, 0
     on_true_key = np.zeros((len(sizes.layers["cross"]), sizes.heads["cross"]))
     n_special = len(checkpoint.task.frame([]))
@@ -256,7 +256,7 @@ def lengths_beyond(checkpoint: Checkpoint, n: int) -> tuple[int, ...]:
 
 def longest_possible(checkpoint: Checkpoint) -> int:
     """The most symbols that fit the model's positions beside `<start>` and `<end>`."""
-    return checkpoint.model.config.max_positions - len(checkpoint.task.frame([]))
+    return checkpoint.network.config.max_positions - len(checkpoint.task.frame([]))
 
 
 def fresh_strings(task: Task, length: int, count: int, rng: np.random.Generator) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from transformer_viz.addresses import AttentionAddress
-from transformer_viz.atomic_files import check_target
+from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.assets import FOLDER
 from transformer_viz.export.content import content, focus_of, view
@@ -103,13 +103,11 @@ def animation(trace: Trace, path: str | PathLike[str], *, force: bool = False, *
         >>> export.animation(tv.decode(tv.load_model("reverse"), "hello"), "hello.gif")  # doctest: +SKIP
         PosixPath('hello.gif')
     """
-    from transformer_viz.export.saving import write
-
     path = Path(path)
     check_target(path, force=force)
     if path.suffix.lower() != ".gif":
         raise OptionError(f"{path.name} does not end in .gif; a moving picture is a GIF")
-    write(path, gif(trace, **options))
+    write_export(path, gif(trace, **options))
     return path
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
 from transformer_viz.analysis.sentences import step_name
-from transformer_viz.atomic_files import check_target, write_bytes
+from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.errors import ExportError, OptionError, join_names
 from transformer_viz.export.content import (
     DEFAULTS,
@@ -72,7 +72,7 @@ def save(
     ending = path.suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise OptionError(f"{path.name} does not end in .{', .'.join(FORMATS)}; the ending says what to make.")
-    write(path, render_bytes(trace, ending, what, **options))
+    write_export(path, render_bytes(trace, ending, what, **options))
     return path
 
 
@@ -97,18 +97,6 @@ def render_bytes(trace: Trace, format: str, what: str = "player", **options: Unp
     if format in PICTURE_FORMATS:
         return picture(trace, format, what=what, **size, **given)
     return figure_html(figure_of(trace, what, **given), title=page_title(trace), plotlyjs=plotlyjs).encode()
-
-
-def write(path: Path, data: bytes) -> None:
-    """Writes a file beside the final one and renames it, so that nobody ever finds half a file.
-
-    Raises:
-        ExportError: the folder or the disk does not allow it.
-    """
-    try:
-        write_bytes(data, path)
-    except OSError as error:
-        raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 @with_keywords(ShownOptions, DEFAULTS)

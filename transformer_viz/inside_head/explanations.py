@@ -33,8 +33,22 @@ _AGREES = 1e-3
 def explain(inside: Inside, address: str) -> Explanation:
     """Explains how the number at an address is computed.
 
+    Args:
+        inside: from `tv.inspect_head`.
+        address: of a number, such as `score.2` or `product.2.5`: the key's place, and then the number's in a vector, from 1.
+
+    Returns:
+        The formula in words and the numbers that go into it, rounded so that they give what is shown.
+
     Raises:
         OptionError: this row has no such number.
+
+    Examples:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse-small", device="cpu")
+        >>> inside = tv.inspect_head(model, tv.decode(model, "planet"), "cross.1.1", query=0)
+        >>> tv.explain(inside, "dot.2").words
+        (('plain', 'The query times the key, place by place, and all of it added up.'),)
     """
     name, places = parsed(inside, address)
     row = Row(inside, address)

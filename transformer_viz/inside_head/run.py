@@ -68,7 +68,7 @@ def inspect_head(model: LoadedModel, trace: Trace, head: str | HeadAddress, quer
     place = find_head(head, trace.grid)
     kind, layer, number, attention = place.kind, place.layer, place.head, trace.attentions[place.kind]
     whole_number("query", query, 0, len(attention.queries) - 1)
-    request, reader, tokenizer = _request(model, trace), model.model, model.tokenizer
+    request, reader, tokenizer = _request(model, trace), model.network, model.tokenizer
     reads_target = kind != "encoder" and request.is_forced
     last_layer = max(numbers[-1] for of, numbers in reader.sizes.layers.items() if of != "encoder") if reads_target else None
     tap, lens = _RowTap(Site(kind, layer), query, last_layer), None
@@ -173,7 +173,7 @@ def _request(model: LoadedModel, trace: Trace) -> DecodeRequest:
     n_given = trace.n_given
     n_own = trace.n_steps - int(padding(trace, "target")[n_given:].sum())
     given = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
-    writes = model.model.kind.writes
+    writes = model.network.kind.writes
     try:
         request = DecodeRequest.of(
             model,

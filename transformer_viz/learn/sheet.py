@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from transformer_viz.addresses import parse_head
 from transformer_viz.errors import LessonError
@@ -63,8 +65,8 @@ def sheet_html(seed: int = 0, language: str = "en", lessons_at: str | None = Non
     Args:
         seed: of the texts.
         language: of the words.
-        lessons_at: the address of the site, with a slash at its end, for a link to each lesson; nothing for the folder in
-            which the sheet lies itself; None for no links.
+        lessons_at: the address of the site, with a slash at its end, for a link to each lesson, with its QR code where
+            `segno` is installed; nothing for the folder in which the sheet lies itself; None for no links.
 
     Raises:
         LessonError: there are no questions in this language, or too few fair ones with this seed.
@@ -89,11 +91,30 @@ def sheet_html(seed: int = 0, language: str = "en", lessons_at: str | None = Non
     )
 
 
-def _links(language: str, lessons_at: str | None) -> list[tuple[str, str]]:
-    """Title and address of each lesson."""
+@dataclass(frozen=True)
+class LessonLink:
+    """A lesson's title and address, and the address as a QR code in SVG; empty where there is none."""
+
+    title: str
+    address: str
+    qr_code: Markup
+
+
+def _links(language: str, lessons_at: str | None) -> list[LessonLink]:
     if lessons_at is None:
         return []
-    return [(lesson.title, f"{lessons_at}{lesson.page_name(language)}") for lesson in read_lessons(LESSONS / language)[0]]
+    links = [(lesson.title, f"{lessons_at}{lesson.page_name(language)}") for lesson in read_lessons(LESSONS / language)[0]]
+    return [LessonLink(title, address, _qr_code(address)) for title, address in links]
+
+
+def _qr_code(address: str) -> Markup:
+    """The address for a phone's camera. A page that lies beside the sheet has no address for a phone."""
+    if not address.startswith(("https://", "http://")) or find_spec("segno") is None:
+        return Markup()
+    import segno
+
+    # Four modules of white around it, as ISO/IEC 18004 asks; error correction for a bad print.
+    return Markup(segno.make(address, micro=False, error="m").svg_inline(scale=2, border=4, light="#fff", title=address))
 
 
 def _answer(item: Item) -> tuple[tuple[str, ...], frozenset[int], float | None]:

@@ -70,7 +70,7 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
             f"{checkpoint.name} has {count_words(checkpoint.n_parameters, 'parameter')}; a live page runs models of at most "
             f"{MOST_PARAMETERS:,}, so that it opens and answers at once. Export a page of one run instead."
         )
-    config, task = checkpoint.model.config, checkpoint.task
+    config, task = checkpoint.network.config, checkpoint.task
     # How texts are cut into tokens, and tokens joined to a text.
     cut, between = _CUTS.get(type(task).read), _BETWEEN.get(type(task).join)
     if cut is None or between is None:
@@ -96,7 +96,7 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
             **({"refused": [task.refused, task.why_refused]} if isinstance(task, Translation) and task.refused else {}),
             "answer": _answer(task),
         },
-        "weights": packed_weights(checkpoint.model.state_dict(), precision),
+        "weights": packed_weights(checkpoint.network.state_dict(), precision),
     }
 
 

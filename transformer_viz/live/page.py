@@ -4,9 +4,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from transformer_viz.atomic_files import write_export
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
-from transformer_viz.export import pages, saving
+from transformer_viz.export import pages
 from transformer_viz.export.content import PageTheme, PlotlyJs, content, focus_of, view
 from transformer_viz.figures import page_templates
 from transformer_viz.keywords import with_keywords
@@ -45,9 +46,18 @@ def live_html(
         large: bigger letters, for a projector.
         plotlyjs: as in `html`; compressed by default, since browsers that can unpack weights can unpack it too.
 
+    Returns:
+        The page as HTML.
+
     Raises:
         OptionError: a model that a page cannot run, or an impossible option.
         InputError: a text that the model cannot read.
+
+    Examples:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse-small", device="cpu")
+        >>> tv.live_html(model, "planet", plotlyjs=False).startswith("<!doctype html>")
+        True
     """
     model = model_data(checkpoint, precision)
     if theme not in pages.THEMES:
@@ -73,13 +83,30 @@ def live_html(
 
 
 @with_keywords(LiveOptions, {"precision": "int16", "theme": "auto", "large": False, "plotlyjs": "packed"})
-def live(checkpoint: Checkpoint, path: str | PathLike[str], source: str | None = None, **options: Unpack[LiveOptions]) -> None:
-    """Writes `live_html` to a file; arguments and errors as there.
+def live_page(
+    checkpoint: Checkpoint, path: str | PathLike[str], source: str | None = None, **options: Unpack[LiveOptions]
+) -> None:
+    """Writes a page that runs the model itself.
+
+    Args:
+        checkpoint: as in `live_html`.
+        path: of the file, which ends in `.html`.
+        source: as in `live_html`.
+        options: as in `live_html`.
 
     Raises:
-        OptionError: the name does not end in `.html` too.
+        OptionError: as in `live_html`, or the name does not end in `.html`.
+        InputError: as in `live_html`.
+
+    Examples:
+        >>> import os, tempfile
+        >>> import transformer_viz as tv
+        >>> page = os.path.join(tempfile.mkdtemp(), "live.html")
+        >>> tv.live_page(tv.load_checkpoint("reverse-small", device="cpu"), page)
+        >>> os.path.exists(page)
+        True
     """
     file = Path(path)
     if file.suffix.lower() != ".html":
         raise OptionError(f"{file.name} does not end in .html, as a page does")
-    saving.write(file, live_html(checkpoint, source, **options).encode())
+    write_export(file, live_html(checkpoint, source, **options).encode())

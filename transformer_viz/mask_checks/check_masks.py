@@ -121,13 +121,13 @@ def check_loaded_masks(
 ) -> MaskReport:
     """Tests a loaded model, whose attention is looked at too; as `check_masks`."""
     edits = tuple(edits)
-    is_own = isinstance(model, ModuleModel) and model.model.kind.writes
+    is_own = isinstance(model, ModuleModel) and model.network.kind.writes
     if is_own and texts is None and mistake is None and not edits:
         return _check_module(model, replacements, seed)
     made, read = None if mistake is None else mistakes.named(mistake), plain_edits.read(edits)
     with devices.running(model):
         perturbations = Perturbations(model, texts, replacements, np.random.default_rng([seed, 91]))
-        check_edits(read, model.model.sizes, *perturbations.lengths)
+        check_edits(read, model.network.sizes, *perturbations.lengths)
         subject = f"{'model' if model.task is None else 'checkpoint'} {model.name}"
         subject += f" with the mistake {made.name}" if made else ""
         subject += f" with {count_words(len(read), 'edit')}" if read else ""
@@ -139,7 +139,7 @@ def check_loaded_masks(
 
 def _check_module(model: ModuleModel, replacements: int, seed: int) -> MaskReport:
     """Checks a module of somebody's own as the callable that it is: where it is decoded, padding is hidden from it."""
-    reader, sizes = model.model, model.model.sizes
+    reader, sizes = model.network, model.network.sizes
     special = {number for number in (reader.start_id, *reader.end_ids) if number is not None}
     report = check_callable_masks(
         reader.answer,

@@ -63,7 +63,7 @@ class DecodedTexts:
             counted = texts[start : start + COUNTED]
             self.batches += batches.batches(model, counted, at_once=_AT_ONCE, pad_prompts=False)
             # Among strings of all lengths most are padded, also where those that are decoded together are equally long.
-            width = 0 if moves_behind_padding(model.model) else max(len(text.ids) for text in counted)
+            width = 0 if moves_behind_padding(model.network) else max(len(text.ids) for text in counted)
             self._widths += [width] * (len(self.batches) - len(self._widths))
         self._unchanged: dict[int, list[list[int]]] = {}
 
@@ -73,7 +73,7 @@ class DecodedTexts:
         """The ids that the model writes for a batch with a change; an encoder alone, those in the places of mask tokens."""
         if batch in self._unchanged and not edits and mistake is None:
             return self._unchanged[batch]
-        tap, cached = changing_tap(edits, mistake, model.model.sizes), not looks_ahead(edits, mistake)
+        tap, cached = changing_tap(edits, mistake, model.network.sizes), not looks_ahead(edits, mistake)
         written = run_batch(model, self.batches[batch], tap=tap, cached=cached, width=self._widths[batch]).written
         if tap is None:
             self._unchanged[batch] = written
@@ -103,9 +103,9 @@ def texts_from_person(model: LoadedModel, texts: Sequence[str], max_length: int 
     if isinstance(texts, str) or not 1 <= len(texts) <= MOST_SAMPLES:
         given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
         raise OptionError(f"texts must be a list of 1 to {MOST_SAMPLES} texts, not {given}")
-    rows, tokenizer, kind = framed_sources(model, texts), model.tokenizer, model.model.kind
+    rows, tokenizer, kind = framed_sources(model, texts), model.tokenizer, model.network.kind
     if not kind.writes:
-        if tokenizer.mask_id is None or not model.model.sizes.vocabulary:
+        if tokenizer.mask_id is None or not model.network.sizes.vocabulary:
             raise OptionError(f"{model.name} neither writes nor fills mask tokens, so there is no output that could change")
         if any(tokenizer.mask_id not in row for row in rows):
             mask_token = tokenizer.target_labels([tokenizer.mask_id])[0]
@@ -133,7 +133,7 @@ class EffectInProgress:
             OptionError: an impossible edit or mistake.
         """
         self._change = plain_edits.read(edits), None if mistake is None else mistakes.named(mistake)
-        sizes = model.model.sizes
+        sizes = model.network.sizes
         check_edits(self._change[0], sizes, sizes.longest_source, sizes.longest_target)
         # The model is given to each step: what holds a run for long need not hold a model.
         self._strings, self._batch = strings, 0

@@ -118,7 +118,7 @@ class LoadedModelCheck:
         """One pass, as the model computes by itself or in float64."""
         self._on_pass(self._n_passes)
         self._n_passes += 1
-        reader, device, recorder = self._model.model, self._model.device, Recorder(("weights", "mask"))
+        reader, device, recorder = self._model.network, self._model.device, Recorder(("weights", "mask"))
         tap = compose(changing_tap(self._edits, self._mistake, reader.sizes), recorder)
         there = batch.to(device)
         mode = Float64Mode(sets_default=False) if exact and device.type != "mps" else None
@@ -229,7 +229,7 @@ class LoadedModelCheck:
 
     def _needless_mask_notes(self, seen: ObservedWeights, masked_of: Mapping[Kind, Tensor]) -> list[str]:
         """Cells that are masked although nothing forbids them: no leak, but the model sees less than it may."""
-        notes, sizes = [], self._model.model.sizes
+        notes, sizes = [], self._model.network.sizes
         for kind, masked in masked_of.items():
             n_queries, n_keys = masked.shape[-2:]
             apart = (torch.arange(n_queries)[:, None] - torch.arange(n_keys)).abs()

@@ -39,7 +39,7 @@ class Perturbations:
             OptionError: too many texts, or none.
             InputError: a text that cannot be read.
         """
-        reader, sizes, task, tokenizer = model.model, model.model.sizes, model.task, model.tokenizer
+        reader, sizes, task, tokenizer = model.network, model.network.sizes, model.task, model.tokenizer
         self._rng, self._replacements, self._is_by_one = rng, replacements, task is not None
         self.notes: list[str] = []
         self.tried: Literal["pairs", "texts"] = "pairs" if reader.kind is ModelKind.ENCODER_DECODER else "texts"

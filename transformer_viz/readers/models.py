@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer_viz import checkpoints, server_settings, untrusted_files
+from transformer_viz import app_folders, checkpoints, untrusted_files
 from transformer_viz.app_folders import MODELS_VARIABLE
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.errors import FileError, ModelError, OptionError, join_names
@@ -62,7 +62,7 @@ def folders() -> dict[str, Path]:
     A shared app has only the models in folders that were named.
     """
     folder_of = dict[str, Path]()
-    others = (*of_firefox.packaged().items(), *_in_cache()) if server_settings.shows_all_models() else ()
+    others = (*of_firefox.packaged().items(), *_in_cache()) if app_folders.shows_all_models() else ()
     own = [(name, file.path) for name, file in of_modules.named().items()]
     for name, folder in (*own, *_in_folders(), *others):
         folder_of.setdefault(name, folder)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from transformer_viz.decoding.tokenizer import TaskAnswer
 from transformer_viz.errors import InputError, join_names
-from transformer_viz.loaded_model import TaskAnswer
 from transformer_viz.text_display import shorten
 
 
 @dataclass(frozen=True)
 class PieceTokenizer(ABC):
-    """See `loaded_model.Tokenizer`. Source and target have the same pieces, several of which may have one label.
+    """See `decoding.tokenizer.Tokenizer`. Source and target have the same pieces, several of which may have one label.
 
     Attributes:
         labels: of all ids.

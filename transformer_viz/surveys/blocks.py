@@ -105,10 +105,10 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
 
     A line that cannot be read, or for which the model computes NaN, gets a reason instead, and does not affect the others.
     """
-    sizes, n = model.model.sizes, len(block.lines)
+    sizes, n = model.network.sizes, len(block.lines)
     faults = [line.fault for line in block.lines]
     heads = {kind: Heads(numbers, sizes.heads[kind], n) for kind, numbers in sizes.layers.items()}
-    outputs = [Output()] * n if model.model.kind.writes else []
+    outputs = [Output()] * n if model.network.kind.writes else []
     bleu = bleu_metric() if outputs and model.task is None else None
     texts = []
     for place, line in enumerate(block.lines):
@@ -120,7 +120,7 @@ def survey_block(model: LoadedModel, block: Block, options: SurveyOptions, diges
         except TransformerVizError as error:
             faults[place] = str(error)
             continue
-        known = model.tokenizer.task_answer(line.text, n_rows_of(model.model.kind, len(ids), limit))
+        known = model.tokenizer.task_answer(line.text, n_rows_of(model.network.kind, len(ids), limit))
         texts.append(Text(place, ids, limit, answer_of(model, known, line.target), known.alignment))
 
     def fail(text: Text, error: TransformerVizError) -> None:

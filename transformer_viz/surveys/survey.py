@@ -145,7 +145,7 @@ def survey(
         return Unit(stage, block, hashlib.sha256(about.encode() + block.content).hexdigest())
 
     # The lines whose numbers have the lowest hashes: the same ones whatever lines are added.
-    most = verdict_texts if loaded.model.kind.writes else 0
+    most = verdict_texts if loaded.network.kind.writes else 0
     readable = [line for line in corpus.lines if line.fault is None] if most else []
     sample = sorted(readable, key=lambda line: hashlib.sha256(f"{seed} {line.number}".encode()).digest())[:most]
     in_order = blocks_of(sorted(sample, key=lambda line: line.number), _VERDICT_BLOCK)
@@ -176,7 +176,7 @@ def survey(
                 _write(path, _file_of(unit), result)
                 n_done[unit.stage] += len(unit.block.lines)
                 report(unit.stage)
-        sizes = loaded.model.sizes
+        sizes = loaded.network.sizes
         result = merge(
             [line.text for line in corpus.lines],
             *([path / _file_of(unit) for unit in units[stage]] for stage in ("texts", "verdicts")),

@@ -71,7 +71,7 @@ class Job:
 def fingerprint(model: LoadedModel) -> str:
     """A sha256 in hex of the weights to the last bit, the labels of tokens, the options and the rules of generation. It tells
     apart models of one name."""
-    tokenizer, sizes = model.tokenizer, model.model.sizes
+    tokenizer, sizes = model.tokenizer, model.network.sizes
     labels = [tokenizer.target_labels(range(sizes.vocabulary)), tokenizer.source_labels(range(sizes.source_vocabulary))]
     task = [model.task.name, model.task.options()] if model.task else None
     built = [model.variant, repr(model.architecture), repr(sizes)]
@@ -79,7 +79,7 @@ def fingerprint(model: LoadedModel) -> str:
     digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
     # The weights of a reader: its own, or of the model that it wraps.
     module = next(
-        candidate for candidate in (model.model, getattr(model.model, "model", None)) if isinstance(candidate, nn.Module)
+        candidate for candidate in (model.network, getattr(model.network, "model", None)) if isinstance(candidate, nn.Module)
     )
     for name, tensor in sorted(module.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

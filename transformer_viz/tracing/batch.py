@@ -99,7 +99,7 @@ def decode_forced(
             f"{len(sources)} sources and {len(given)} targets are given. Give one target for each source, or None."
         )
     changed: Any = {"edits": edits, "mistake": mistake, "record": ("weights", "scores"), "max_trace_bytes": max_trace_bytes}
-    if not model.model.kind.writes and not any(given):
+    if not model.network.kind.writes and not any(given):
         return decode(model, list(sources), pad_to=_width(model, sources), **changed)
     if any(target is None for target in given):
         written = decode_batch(model, sources, max_trace_bytes=max_trace_bytes)

@@ -102,7 +102,7 @@ class BeamTraces:
     def _search(self, i: int, n_rows: int, alignment: tuple[int | None, ...]) -> Search:
         """The record of the search for sentence `i`, whose longest hypothesis has `n_rows` rows."""
         request, result, ranked = self.request, self.searches[i], self.ranked[i]
-        reader, tokenizer, beam = request.model.model, request.model.tokenizer, request.beam
+        reader, tokenizer, beam = request.model.network, request.model.tokenizer, request.beam
         assert beam is not None
         n_source, with_ids = len(request.batch.ids("source", i)), not tokenizer.has_unique_labels
         opening = request.batch.ids("target", i)

@@ -149,7 +149,7 @@ def trace_size(
 
 
 def _traces(request: DecodeRequest) -> list[Trace]:
-    model, reader, n_texts = request.model, request.model.model, len(request.batch)
+    model, reader, n_texts = request.model, request.model.network, len(request.batch)
     check([request], request.max_trace_bytes)
     names: tuple[TapName, ...] = ("mask", "weights", "scores") if request.with_scores else ("mask", "weights")
     kinds, is_half = tuple(request.recording.layers), request.recording.precision == "float16"
@@ -191,7 +191,7 @@ def _traces(request: DecodeRequest) -> list[Trace]:
 
 def _search(request: DecodeRequest, beam: Beam, recorder: StepRecorder, progress: "_Progress") -> BeamTraces:
     # The logits of so many steps of each search are kept before they are ranked.
-    most_steps = n_at_once(WORKING, beam.size * request.model.model.sizes.vocabulary)
+    most_steps = n_at_once(WORKING, beam.size * request.model.network.sizes.vocabulary)
     ranked = [RankedNodes(request.n_candidates) for _ in request.texts]
 
     def after_step(searches: Sequence[BeamResult]) -> bool:
@@ -201,7 +201,7 @@ def _search(request: DecodeRequest, beam: Beam, recorder: StepRecorder, progress
         return request.on_token is None or progress.search_step(searches)
 
     searches = beam_search(
-        request.model.model,
+        request.model.network,
         request.batch,
         beam,
         max_length=request.max_length,
@@ -222,7 +222,7 @@ class _Progress:
 
     def step(self, token: Tensor) -> bool:
         """Takes the ids (batch,) of a step; says whether it goes on."""
-        ends, is_over = self.request.model.model.end_ids, True
+        ends, is_over = self.request.model.network.end_ids, True
         for row, number in zip(self._rows, token.tolist(), strict=True):
             if not row or row[-1] not in ends:
                 row.append(number)

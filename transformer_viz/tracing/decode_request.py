@@ -19,8 +19,8 @@ from transformer_viz.schema import LARGEST, check_keywords, whole_number
 from transformer_viz.terms import STRATEGIES, Kind
 from transformer_viz.tracing.edit_tap import check_edits, looks_ahead
 from transformer_viz.tracing.progress import OnToken
+from transformer_viz.tracing.recording_options import MAX_TRACE_BYTES, RecordingKeywords, RecordingOptions, check_recording
 from transformer_viz.tracing.tokenize_batch import framed_sources, framed_targets, longest_source, longest_target, most_written
-from transformer_viz.tracing.trace_size import MAX_TRACE_BYTES, RecordingKeywords, RecordingOptions, check_recording
 from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, OF_STRATEGY, WritingKeywords
 
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
@@ -113,7 +113,7 @@ class DecodeRequest:
             raise TypeError(f"decode() has no keyword {unknown[0]!r}")
         check_loaded(model)
         given: DecodeKeywords = {**DEFAULTS, **options}
-        reader, pad_to, pad_target_to = model.model, given.get("pad_to"), given.get("pad_target_to")
+        reader, pad_to, pad_target_to = model.network, given.get("pad_to"), given.get("pad_target_to")
         if isinstance(text, str):
             texts, targets = [text], None if target is None else [target if isinstance(target, str) else tuple(target)]
         elif isinstance(target, str):
@@ -189,7 +189,7 @@ class DecodeRequest:
     @property
     def is_forced(self) -> bool:
         """Whether targets are read (teacher forcing), and nothing is written."""
-        return self.batch.is_given and self.model.model.kind.writes
+        return self.batch.is_given and self.model.network.kind.writes
 
     @property
     def is_changed(self) -> bool:
@@ -219,7 +219,7 @@ def _writing(model: LoadedModel, options: DecodeKeywords, max_length: int) -> di
         OptionError: an impossible value, or one that contradicts another.
         InputError: a token that the model does not know.
     """
-    name, reader, tokenizer = options["strategy"], model.model, model.tokenizer
+    name, reader, tokenizer = options["strategy"], model.network, model.tokenizer
     if name not in STRATEGIES:
         raise OptionError(f"strategy {name!r} is not known; choose one of {join_names(STRATEGIES)}")
     names = {"prefix", "ban"}.union(*OF_STRATEGY.values())

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from transformer_viz.loaded_model import Tokenizer
+from transformer_viz.decoding.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

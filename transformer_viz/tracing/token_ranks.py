@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from transformer_viz.loaded_model import Tokenizer
+from transformer_viz.decoding.tokenizer import Tokenizer
 from transformer_viz.trace.steps import Candidate, Step
 
 Name = Callable[[int], str]

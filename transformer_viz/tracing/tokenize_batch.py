@@ -22,7 +22,7 @@ def framed_sources(model: LoadedModel, texts: Sequence[str]) -> list[list[int]]:
         InputError: a text that cannot be read, or that is too long for the model.
         ModelError: a tokenizer of another model.
     """
-    reader = model.model
+    reader = model.network
     rows = [model.tokenizer.encode_source(text) for text in texts]
     longest, most = max(map(len, rows)), longest_source(model)
     if longest > most:
@@ -39,13 +39,13 @@ def framed_sources(model: LoadedModel, texts: Sequence[str]) -> list[list[int]]:
 
 def longest_source(model: LoadedModel) -> int:
     """The most tokens that may be read of a text. A decoder alone needs one more position for what it writes."""
-    kind, longest = model.model.kind, model.model.sizes.longest_source
+    kind, longest = model.network.kind, model.network.sizes.longest_source
     return longest if kind is ModelKind.ENCODER_DECODER else min(LONGEST, longest) - (kind is ModelKind.DECODER)
 
 
 def framed_targets(model: LoadedModel, targets: Sequence[Target], n_tokens: int) -> list[list[int]]:
     """Frames targets: each target and its end, after texts of at most so many tokens."""
-    reader = model.model
+    reader = model.network
     if not reader.kind.writes:
         raise OptionError(f"{model.name} is an encoder alone, which writes nothing: leave the target out")
     rows = [[*ids_of_target(model, target), *reader.end_ids[:1]] for target in targets]
@@ -57,7 +57,7 @@ def framed_targets(model: LoadedModel, targets: Sequence[Target], n_tokens: int)
 
 def longest_target(model: LoadedModel, n_tokens: int) -> int:
     """The most tokens that may be written after a text of so many."""
-    return min(LONGEST, model.model.sizes.longest_target) - n_given_of(model.model.kind, n_tokens)
+    return min(LONGEST, model.network.sizes.longest_target) - n_given_of(model.network.kind, n_tokens)
 
 
 def most_written(model: LoadedModel, given: int | None, n_tokens: int) -> int:
@@ -69,7 +69,7 @@ def most_written(model: LoadedModel, given: int | None, n_tokens: int) -> int:
     most = longest_target(model, n_tokens)
     if given is not None:
         return whole_number("max_length", given, 1, most)
-    total, n_given = model.default_total_length, n_given_of(model.model.kind, n_tokens)
+    total, n_given = model.default_total_length, n_given_of(model.network.kind, n_tokens)
     return min(most, model.default_max_length, most if total is None else max(1, total - n_given - 1))
 
 

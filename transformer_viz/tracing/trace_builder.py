@@ -32,7 +32,7 @@ class TraceBuilder:
     def trace(self, i: int, made: dict[str, Any]) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
         request, batch, model, source = self.request, self.batch, self.request.model, self.request.texts[i]
-        reader, tokenizer, n_given = model.model, model.tokenizer, batch.n_given[i]
+        reader, tokenizer, n_given = model.network, model.tokenizer, batch.n_given[i]
         written, (before, behind) = batch.ids("written", i), batch.kept_padding("target", i)
         steps = self.ranks.steps(i)[batch.span("target", i)]
         if not request.is_changed and any(map(math.isnan, [step.probability for step in steps])):
@@ -101,7 +101,7 @@ class TraceBuilder:
     def _fills(self, i: int) -> tuple[Fill, ...]:
         """The candidates at each mask token of sentence `i`, of an encoder alone."""
         tokenizer, ids = self.request.model.tokenizer, self.batch.ids("source", i)
-        if self.logits is None or self.request.model.model.kind.writes:
+        if self.logits is None or self.request.model.network.kind.writes:
             return ()
         places = [place for place, number in enumerate(ids) if number == tokenizer.mask_id]
         best = rankings_of(self.logits[i, places].cpu(), self.request.n_candidates)
@@ -126,9 +126,9 @@ def made_by(request: DecodeRequest, max_length: int, seconds: float) -> dict[str
     if model.generation:
         made["generation"] = dict(model.generation)
     made["device"] = devices.title(model.device)
-    if model.model.kind.writes:
+    if model.network.kind.writes:
         given = {name: list(value) if name in ("prefix", "ban") else value for name, value in request.writing.items()}
-        kept = request.recording.keywords(model.model.sizes)
+        kept = request.recording.keywords(model.network.sizes)
         made |= {"strategy": request.strategy, **given, **kept, "max_length": max_length}
     versions = {"torch": str(torch.__version__), "numpy": np.__version__}
     return {**made, "seconds": round(seconds, 6), "versions": versions}
@@ -144,7 +144,7 @@ def reasons_if_masked(request: DecodeRequest, kind: Kind, source: Tensor, target
     rule = right[0] if request.mistake is None else mistakes.codes(request.mistake, kind, right[0], queries[0])
     is_known = request.is_changed or request.model.task is not None
     reasons = torch.where(rule > 0, rule, int(Reason.EDITED if is_known else Reason.UNKNOWN)).numpy()
-    windows = request.model.model.sizes.windows.get(kind)
+    windows = request.model.network.sizes.windows.get(kind)
     if not windows:
         return reasons
     query, key = np.indices(reasons.shape)

@@ -10,8 +10,8 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.schema import whole_number
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.recording_options import keywords_of
 from transformer_viz.tracing.tokenize_batch import LONGEST
-from transformer_viz.tracing.trace_size import keywords_of
 from transformer_viz.vocabulary import END, PAD
 
 LARGEST_SEED = 2**63 - 1
@@ -46,14 +46,14 @@ def decode_untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Tra
         True
     """
     whole_number("seed", seed, 0, LARGEST_SEED)
-    like = next(checkpoint.model.parameters())
+    like = next(checkpoint.network.parameters())
     # As training begins, but for the seed; the random state of the process stays as it is.
     with _ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
         # Not torch.manual_seed: that would seed every GPU too, and nobody would put it back.
         torch.random.default_generator.manual_seed(seed)
-        model = Transformer(checkpoint.model.config)
+        model = Transformer(checkpoint.network.config)
     model = model.to(like.device, like.dtype).eval().requires_grad_(False)
-    fresh = replace(checkpoint, model=model, recipe={}, metrics={})
+    fresh = replace(checkpoint, network=model, recipe={}, metrics={})
     output, n_steps = list(trace.output_tokens), len(trace.steps)
     while END in output[:-1] and output[-1] == PAD:
         output.pop()
@@ -64,8 +64,8 @@ def decode_untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Tra
         target=tuple(output[:-1]),
         pad_to=len(trace.source_tokens),
         pad_target_to=n_steps,
-        max_length=min(LONGEST, checkpoint.model.config.max_positions),
+        max_length=min(LONGEST, checkpoint.network.config.max_positions),
         edits=trace.edits,
         mistake=trace.mistake,
-        **keywords_of(trace, fresh.model.sizes),
+        **keywords_of(trace, fresh.network.sizes),
     )

@@ -1,4 +1,4 @@
-"""Estimates what a training will need (parameters, memory, time, disk), and checks that the machine has it."""
+"""Estimates what a training will need (parameters, memory, time), and checks that the machine has it."""
 
 import time
 from dataclasses import dataclass, replace
@@ -14,15 +14,13 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.training.batches import batches
 from transformer_viz.training.recipe import Recipe, model_config
-from transformer_viz.training.saved_state import snapshot_steps
 
-_BYTES = 4
-_COPIES = {"adam": 4, "adamw": 4, "sgd": 3}
+BYTES = 4
+"""Of a number of a model in training."""
+COPIES = {"adam": 4, "adamw": 4, "sgd": 3}
 """Weights, gradients and the optimizer's moments."""
 _RUNTIME = 350 * 2**20
 """What Python and torch take by themselves."""
-WORDS_BYTES = 4 * 2**20
-"""Bytes that a training writes besides tensors: names of tensors, the history, the events."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def estimate(recipe: Recipe) -> Estimate:
     seconds = recipe.steps * (6 * rows * per_row / _operations_per_second() + (encoder + decoder) * 2.5e-3)
     tokens = encoder * n_source + 1.6 * decoder * n_target
     activations = rows * ((12 * config.d_model + 2 * config.d_ff) * tokens + 4 * n_target * config.target_vocabulary_size)
-    memory = _BYTES * (parameters * _COPIES[recipe.optimizer] + activations) + _RUNTIME
+    memory = BYTES * (parameters * COPIES[recipe.optimizer] + activations) + _RUNTIME
     return Estimate(parameters, int(memory), seconds)
 
 
@@ -79,14 +77,6 @@ def check_memory(needed: Estimate) -> None:
             f"this training needs about {bytes_words(needed.memory)} of memory and the machine has "
             f"{bytes_words(available)}. Take smaller widths, fewer layers or a smaller batch"
         )
-
-
-def folder_bytes(needed: Estimate, recipe: Recipe, snapshots: int) -> int:
-    """The most bytes that a training's folder has at any moment: the model, the state, the snapshots in half precision, and
-    once more the largest of them, since a file is made beside the one that it replaces."""
-    model = _BYTES * needed.parameters
-    state = (_COPIES[recipe.optimizer] - 1) * model
-    return model + 2 * state + len(snapshot_steps(recipe, snapshots)) * model // 2 + WORDS_BYTES
 
 
 @cache

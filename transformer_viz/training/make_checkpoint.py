@@ -148,7 +148,7 @@ def make_checkpoint(
 
 def check_held_out(checkpoint: Checkpoint, texts: Sequence[str]) -> dict[str, float]:
     """`held_out` (exact match on texts), and `mass_LAYER_HEAD`, counted from 0, for tasks with a true alignment."""
-    checkpoint.model.eval()
+    checkpoint.network.eval()
     evaluation = evaluate_texts(checkpoint, texts)
     checks = {"held_out": sum(evaluation.is_exact) / len(evaluation.is_exact)} if evaluation.is_exact else {}
     if (mean := evaluation.head_mass) is not None:

@@ -78,8 +78,8 @@ def trace_training(
         # Its words alone are wanted. The target's own `<end>` must still fit.
         final = decode(checkpoint, text, kinds=("cross",), precision="float16")
         target = tuple(token for token in final.output_tokens if token != END)
-        target = target[: min(LONGEST, checkpoint.model.config.max_positions) - 1]
-    longest = min(2 * len(target) + 8, task.max_target_length + 1, checkpoint.model.config.max_positions, LONGEST)
+        target = target[: min(LONGEST, checkpoint.network.config.max_positions) - 1]
+    longest = min(2 * len(target) + 8, task.max_target_length + 1, checkpoint.network.config.max_positions, LONGEST)
     forced: DecodeKeywords = {"candidates": candidates, "kinds": kinds, "layers": layers, "precision": precision}
     written: DecodeKeywords = {**forced, "max_length": longest}
     most = whole_number("max_trace_bytes", max_trace_bytes, 1, LARGEST)

@@ -116,7 +116,7 @@ def save(trainer: Trainer, history: list[Event], folder: Path) -> None:
 
 def finish(checkpoint: Checkpoint, history: list[Event]) -> None:
     """Writes the model, the history and the metrics of a training that has ended, and removes its state."""
-    folder, model = checkpoint.folder, checkpoint.model
+    folder, model = checkpoint.folder, checkpoint.network
     _save_model(model, history, folder)
     about = checkpoints.description(model, checkpoint.task, checkpoint.variant, checkpoint.recipe, checkpoint.metrics)
     write_text(about, folder / "config.json")

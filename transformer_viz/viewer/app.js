@@ -102,11 +102,13 @@ class TextBox {
     draft = null;
     // What was pressed of the run before belongs to it: the server hears of it first, and the address forgets it.
     tellShown.now();
-    // What has been followed already is entered all the same.
-    if (words.text !== typed.state.text || (words.isEntered && typed.state.isEntered === false)) {
+    if (words.text !== typed.state.text) {
       typed.press(words);
       // Until the answer is there, the picture is of another text.
       if (picture_) picture_.root.ariaBusy = "true";
+    } else if (words.isEntered && typed.state.isEntered === false) {
+      // What has been followed already is entered all the same; it is no other text, and its step stays in the address.
+      typed.press({ isEntered: true });
     }
     tellTyped.now();
     this.show();

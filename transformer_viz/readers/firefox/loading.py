@@ -37,14 +37,14 @@ class FirefoxModel:
 
     Attributes:
         name: `firefox:pten`, or its folder's.
-        model: reads and writes ids.
+        network: reads and writes ids.
         tokenizer: makes them of text.
         device: where it is.
         shortlist: which tokens may be written of a source; None where its folder has none.
     """
 
     name: str
-    model: FirefoxReader
+    network: FirefoxReader
     tokenizer: FirefoxTokenizer
     device: torch.device
     shortlist: shortlist.Shortlist | None
@@ -63,17 +63,17 @@ class FirefoxModel:
     @cached_property
     def architecture(self) -> Architecture:
         """How it is built."""
-        return architecture_of_translator(self.model.config)
+        return architecture_of_translator(self.network.config)
 
     @property
     def generation(self) -> dict[str, Any]:
         """The shortlist, where it is in force: how many tokens it always allows."""
-        return {} if self.model.rules is None or self.shortlist is None else {"shortlist": self.shortlist.first}
+        return {} if self.network.rules is None or self.shortlist is None else {"shortlist": self.shortlist.first}
 
     @property
     def options(self) -> ModelOptions:
         """Its shortlist, where it has one."""
-        return ModelOptions(shortlist=None if self.shortlist is None else self.model.rules is not None)
+        return ModelOptions(shortlist=None if self.shortlist is None else self.network.rules is not None)
 
     def with_options(self, options: ModelOptions) -> "FirefoxModel":
         """The same model with its shortlist in force, or not; None leaves it."""
@@ -93,14 +93,14 @@ class FirefoxModel:
         if self.shortlist is None:
             raise ModelError(f"{self.name} has no shortlist: its folder has no lex.*.bin. Leave the option out.")
         # Shares all weights.
-        model = copy.copy(self.model)
-        model.rules = self.shortlist if is_on else None
-        return replace(self, model=model)
+        network = copy.copy(self.network)
+        network.rules = self.shortlist if is_on else None
+        return replace(self, network=network)
 
     @cached_property
     def n_parameters(self) -> int:
         """Trained numbers."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
+        return sum(parameter.numel() for parameter in self.network.parameters())
 
 
 def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> FirefoxModel:

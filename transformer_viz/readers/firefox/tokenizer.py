@@ -18,7 +18,7 @@ _LONGEST = 100
 
 @dataclass(frozen=True)
 class FirefoxTokenizer(PieceTokenizer):
-    """See `loaded_model.Tokenizer`.
+    """See `decoding.tokenizer.Tokenizer`.
 
     Attributes:
         labels: of all ids, and last of what the decoder reads first.

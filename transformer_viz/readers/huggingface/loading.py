@@ -40,14 +40,14 @@ class HuggingFaceModel:
 
     Attributes:
         name: its folder's, or its id in the cache of this machine.
-        model: reads and writes ids.
+        network: reads and writes ids.
         tokenizer: makes them of text.
         device: where it is.
         architecture: how it is built, as far as that can be told.
     """
 
     name: str
-    model: HuggingFaceReader
+    network: HuggingFaceReader
     tokenizer: HuggingFaceTokenizer
     device: torch.device
     architecture: Architecture
@@ -62,15 +62,15 @@ class HuggingFaceModel:
     @property
     def variant(self) -> str:
         """The family's name."""
-        return family(self.model.model)
+        return family(self.network.model)
 
     @property
     def generation(self) -> dict[str, Any]:
         """What of its generation config is in force, and its languages; nothing where it writes nothing."""
-        if not self.model.kind.writes:
+        if not self.network.kind.writes:
             return {}
         named = {"source_language": self.source_language, "target_language": self.target_language}
-        return {name: code for name, code in named.items() if code} | self.model.generation.in_force
+        return {name: code for name, code in named.items() if code} | self.network.generation.in_force
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class HuggingFaceModel:
     @property
     def target_language(self) -> str | None:
         """The code of what it writes, where its generation config or a person says so."""
-        settings = self.model.generation.in_force
+        settings = self.network.generation.in_force
         first = settings.get("forced_bos_token_id", settings.get("decoder_start_token_id"))
         return self._code(first)
 
@@ -95,7 +95,7 @@ class HuggingFaceModel:
         Raises:
             OptionError: a language that it does not know; the message names those that it does.
         """
-        tokenizer, generation = self.tokenizer, self.model.generation
+        tokenizer, generation = self.tokenizer, self.network.generation
         if source is not None:
             tokenizer.language_id(source)
             tokenizer = replace(tokenizer, source_language=source)
@@ -104,7 +104,7 @@ class HuggingFaceModel:
             tokenizer = replace(tokenizer, target_language=target)
             is_first = tokenizer.frame_of_target()[:1] == [number]
             generation = generation.with_target("forced_bos_token_id" if is_first else "decoder_start_token_id", number)
-        return replace(self, tokenizer=tokenizer, model=replace(self.model, generation=generation))
+        return replace(self, tokenizer=tokenizer, network=replace(self.network, generation=generation))
 
     def _code(self, number: int | None) -> str | None:
         return next((code for code, other in self.tokenizer.languages.items() if other == number), None)
@@ -112,8 +112,8 @@ class HuggingFaceModel:
     @property
     def options(self) -> ModelOptions:
         """How it reads and writes, as far as it has a choice."""
-        generation, asked = self.model.generation, self.model.generation.target
-        has_rules = self.model.kind.writes and (generation.settings or generation.refused)
+        generation, asked = self.network.generation, self.network.generation.target
+        has_rules = self.network.kind.writes and (generation.settings or generation.refused)
         return ModelOptions(
             generation=generation.is_on if has_rules else None,
             chat=self.tokenizer.is_chat if self.tokenizer.tokenizer.chat_template else None,
@@ -133,16 +133,16 @@ class HuggingFaceModel:
     @property
     def default_max_length(self) -> int:
         """The length that its generation config says, and at most as much as is drawn."""
-        return min(self.model.generation.default_max_length, _LONGEST)
+        return min(self.network.generation.default_max_length, _LONGEST)
 
     @property
     def default_total_length(self) -> int | None:
         """The length that its generation config says with the prompt counted, or None."""
-        return self.model.generation.default_total_length
+        return self.network.generation.default_total_length
 
     def with_generation(self, is_on: bool) -> "HuggingFaceModel":
         """The same model with its generation config in force, or not: start, ends and padding stay what they are."""
-        return replace(self, model=replace(self.model, generation=replace(self.model.generation, is_on=is_on)))
+        return replace(self, network=replace(self.network, generation=replace(self.network.generation, is_on=is_on)))
 
     def with_chat(self, is_on: bool = True) -> "HuggingFaceModel":
         """The same model, which reads a text as a user's message in its chat template, or as it stands.
@@ -159,7 +159,7 @@ class HuggingFaceModel:
     @cached_property
     def n_parameters(self) -> int:
         """Trained numbers in the model, each once where layers share them."""
-        return sum(parameter.numel() for parameter in self.model.model.parameters())
+        return sum(parameter.numel() for parameter in self.network.model.parameters())
 
 
 def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> HuggingFaceModel:

@@ -31,7 +31,7 @@ def is_ordinary(error: BaseException) -> bool:
 
 @dataclass(frozen=True)
 class HuggingFaceTokenizer(PieceTokenizer):
-    """See `loaded_model.Tokenizer`. Ids may share a label: a byte of SentencePiece, and the piece of its letter.
+    """See `decoding.tokenizer.Tokenizer`. Ids may share a label: a byte of SentencePiece, and the piece of its letter.
 
     Attributes:
         labels: of all ids of the model; one that the tokenizer does not name is its number.

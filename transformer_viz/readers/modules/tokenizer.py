@@ -16,8 +16,9 @@ _MASK = ("<mask>", "[MASK]")
 
 @dataclass(frozen=True)
 class ListTokenizer(PieceTokenizer):
-    """See `loaded_model.Tokenizer`. Words stand between spaces; where all tokens but the special ones are single characters,
-    each character is a token.
+    """See `decoding.tokenizer.Tokenizer`.
+
+    Words stand between spaces; where all tokens but the special ones are single characters, each character is a token.
 
     Attributes:
         labels: of what may be written.

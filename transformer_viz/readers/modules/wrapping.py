@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz import tasks
+from transformer_viz.decoding.tokenizer import Tokenizer
 from transformer_viz.errors import ModelError, OptionError, TransformerVizError, join_names
-from transformer_viz.loaded_model import LoadedModel, Tokenizer, in_one_line
+from transformer_viz.loaded_model import LoadedModel, in_one_line
 from transformer_viz.model.architecture import Architecture, architecture_of_sizes
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site
@@ -42,13 +43,13 @@ class ModuleModel:
 
     Attributes:
         name: its class, or as a person says.
-        model: reads and writes ids.
+        network: reads and writes ids.
         tokenizer: makes them of text.
         task: what it was trained for, where that is one of ours.
     """
 
     name: str
-    model: ModuleReader
+    network: ModuleReader
     tokenizer: Tokenizer
     task: Task | None = None
 
@@ -65,29 +66,29 @@ class ModuleModel:
     @property
     def variant(self) -> str:
         """Its class."""
-        return type(self.model.model).__name__
+        return type(self.network.model).__name__
 
     @property
     def device(self) -> torch.device:
         """Where its parameters are."""
-        return self.model.passes.device
+        return self.network.passes.device
 
     @property
     def architecture(self) -> Architecture:
         """Its attention alone, since no more is known."""
-        return architecture_of_sizes(self.model.sizes)
+        return architecture_of_sizes(self.network.sizes)
 
     @cached_property
     def n_parameters(self) -> int:
         """Trained numbers in the module."""
-        return sum(parameter.numel() for parameter in self.model.model.parameters())
+        return sum(parameter.numel() for parameter in self.network.model.parameters())
 
     @property
     def default_max_length(self) -> int:
         """As many tokens as it can write, but no more than 64."""
         if self.task is not None:
-            return min(self.task.max_target_length + 1, self.model.sizes.longest_target)
-        return min(64, self.model.sizes.longest_target)
+            return min(self.task.max_target_length + 1, self.network.sizes.longest_target)
+        return min(64, self.network.sizes.longest_target)
 
     def with_options(self, options: ModelOptions) -> "ModuleModel":
         """The same model: it has no options."""

@@ -12,7 +12,8 @@ from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KINDS, kind_words
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.trace_size import RecordingKeywords, bytes_of, check_recording
+from transformer_viz.tracing.recording_options import RecordingKeywords, check_recording
+from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _read(checkpoint: "LoadedModel", text: str) -> RecordingKeywords | None:
     options |= {"kinds": tuple(kinds)} if kinds else {}
     options |= {"layers": tuple(numbers)} if numbers else {}
     try:
-        check_recording(checkpoint.model.sizes, **options)
+        check_recording(checkpoint.network.sizes, **options)
     except OptionError:
         return None
     return options or None

@@ -25,7 +25,7 @@ from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode, trace_size
 from transformer_viz.tracing.progress import OnProgress
-from transformer_viz.tracing.trace_size import keywords_of
+from transformer_viz.tracing.recording_options import keywords_of
 from transformer_viz.tracing.untrained import decode_untrained
 from transformer_viz.training import replay as runs_replay
 from transformer_viz.training.result import TrainingSnapshot
@@ -51,7 +51,7 @@ def what_if(model: LoadedModel, trace: Trace, *, waits: bool = True, **change: A
     Raises:
         BusyError: `waits` is False, and it is not there yet and takes a while.
     """
-    return _decode(model, trace.source, waits=waits, **change, **keywords_of(trace, model.model.sizes))
+    return _decode(model, trace.source, waits=waits, **change, **keywords_of(trace, model.network.sizes))
 
 
 def untrained(checkpoint: Checkpoint, trace: Trace) -> Trace:
@@ -129,7 +129,7 @@ def cost_of(model: LoadedModel, texts: Sequence[str], **options: Any) -> float:
         return 0.0
     n_read = max(len(model.tokenizer.encode_source(text)) for text in texts)
     most = options.get("max_length") or model.default_max_length
-    n_written = width * most if model.model.kind.writes and "target" not in options else 0
+    n_written = width * most if model.network.kind.writes and "target" not in options else 0
     return len(texts) * float(n_read + n_written) * model.n_parameters
 
 

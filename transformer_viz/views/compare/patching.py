@@ -12,11 +12,11 @@ from transformer_viz import checkpoints
 from transformer_viz.addresses import AttentionAddress
 from transformer_viz.analysis.sentences import say_sentence
 from transformer_viz.attribution import patch as patches
-from transformer_viz.attribution.figures import patching, places_of, strongest
 from transformer_viz.attribution.result.patching import PatchedRun, PatchEffect, Patching, PatchingSize, parting
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
+from transformer_viz.figures.experiments import patching, places_of, strongest
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.language import enumerated, later, say
 from transformer_viz.loaded_model import LoadedModel
@@ -147,7 +147,7 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
 def _part(model: LoadedModel, extent: Callable[..., PatchingSize], kind: Kind, by: str) -> dict[str, Any]:
     """Which kind and layers to patch, as keywords: all where that is not too much for one page, else some layers of the kind in
     focus, chosen in a box."""
-    state, sizes = st.session_state, model.model.sizes
+    state, sizes = st.session_state, model.network.sizes
     heads = sizes.heads if by == "head" else dict.fromkeys(sizes.kinds, 1)
     whole, n_rows = extent(), max(len(sizes.layers[each]) * heads[each] for each in sizes.kinds)
     if whole.n_places <= whole.most and n_rows <= _MOST_ROWS:

@@ -224,7 +224,7 @@ def _model(keys: Keys) -> LoadedModel | None:
 
 def _writes(model: LoadedModel | None) -> bool:
     """Whether a model has something to decode, as far as it is known."""
-    return model is None or model.model.kind.writes
+    return model is None or model.network.kind.writes
 
 
 def _snapshot_words(step: int | str) -> str:

@@ -194,9 +194,9 @@ def default_text(model: LoadedModel | None) -> str:
         return DEFAULT_TEXT
     if model.task is not None:
         return model.task.examples()[0].text
-    if model.tokenizer.mask_id is not None and not model.model.kind.writes:
+    if model.tokenizer.mask_id is not None and not model.network.kind.writes:
         return f"{_BEGINNING} {model.tokenizer.source_labels([model.tokenizer.mask_id])[0]}."
-    return readable(model, _BEGINNING if model.model.kind.has_prompt else _SENTENCE, 5)
+    return readable(model, _BEGINNING if model.network.kind.has_prompt else _SENTENCE, 5)
 
 
 def readable(model: LoadedModel, text: str, n_tokens: int) -> str:

@@ -39,7 +39,7 @@ def start(model: LoadedModel) -> None:
 
 def popover(model: LoadedModel) -> None:
     """A button that says what is chosen, and behind it the boxes; nothing for a model that writes nothing."""
-    if not model.model.kind.writes:
+    if not model.network.kind.writes:
         return
     state, chosen = st.session_state, strategy(model)
     how = say(chosen)
@@ -69,7 +69,7 @@ def popover(model: LoadedModel) -> None:
 
 def strategy(model: LoadedModel) -> str:
     """The one that is chosen; greedy for a model that writes nothing."""
-    return st.session_state.decoding if model.model.kind.writes else "greedy"
+    return st.session_state.decoding if model.network.kind.writes else "greedy"
 
 
 def keywords(model: LoadedModel) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def keywords(model: LoadedModel) -> dict[str, Any]:
 
 def length(model: LoadedModel) -> dict[str, int]:
     """The most tokens that a search and the greedy run beside it write, where that is not for the model to say."""
-    most = st.session_state.search_length or (_longest(model) if model.model.kind.has_prompt else None)
+    most = st.session_state.search_length or (_longest(model) if model.network.kind.has_prompt else None)
     return {} if most is None else {"max_length": most}
 
 
 def _longest(model: LoadedModel) -> int:
     """A decoder alone seldom ends by itself, and of a long tree nothing can be read; others have their own limit."""
-    return min(_OF_A_PROMPT, model.default_max_length) if model.model.kind.has_prompt else model.default_max_length
+    return min(_OF_A_PROMPT, model.default_max_length) if model.network.kind.has_prompt else model.default_max_length

@@ -13,7 +13,8 @@ from transformer_viz.views.components import screen
 from transformer_viz.views.components.markdown import of_run
 
 if TYPE_CHECKING:
-    from transformer_viz.loaded_model import LoadedModel, Tokenizer
+    from transformer_viz.decoding.tokenizer import Tokenizer
+    from transformer_viz.loaded_model import LoadedModel
 
 _MOST_WORDS, _MOST_FILLS, _MOST_UNDONE = 60, 8, 50
 _MOST_CANDIDATES = {False: 6, True: 3}
@@ -22,7 +23,7 @@ _MOST_CANDIDATES = {False: 6, True: 3}
 
 def spelt(model: "LoadedModel") -> str | None:
     """The mask token as it is typed; None for a model that writes, and for one that has none."""
-    number = None if model.model.kind.writes else model.tokenizer.mask_id
+    number = None if model.network.kind.writes else model.tokenizer.mask_id
     return None if number is None else model.tokenizer.source_labels([number])[0]
 
 

@@ -156,14 +156,14 @@ def _offer_model(checkpoint: "Checkpoint | None", source: str, looks: dict[str, 
         st.caption(say("One of this program's own models can be in such a page; this is another model, or a run from a file."))
         return None
     # Here, because a file is looked at where there is no torch.
-    from transformer_viz.live.page import live, live_html
+    from transformer_viz.live.page import live_html, live_page
     from transformer_viz.views.cache.model_list import identity
 
     # A snapshot is named after its model.
     step = "" if checkpoint.snapshot is None else f"-step{checkpoint.snapshot}"
     name, place = f"live-{checkpoint.name}{step}.html", (identity(checkpoint), "live", source, tuple(looks.items()))
     _download(place, name, _FORMATS["live"][1], lambda: live_html(checkpoint, source, **looks).encode())
-    return Call(live, checkpoint, name, source, **looks)
+    return Call(live_page, checkpoint, name, source, **looks)
 
 
 def _download(place: Hashable, name: str, kind: str, make: Callable[[], bytes]) -> None:

@@ -14,7 +14,6 @@ from transformer_viz import figures
 from transformer_viz.addresses import HeadAddress, map_address
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.attribution.attribute import attribute
-from transformer_viz.attribution.figures import TITLES
 from transformer_viz.attribution.knock_out import all_heads, knock_out
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.result.knock_out import KnockOut
@@ -31,6 +30,7 @@ from transformer_viz.attribution.result.verdict import (
 from transformer_viz.attribution.verdict import N_RANDOM, faithfulness, judge_attention
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.evaluation.evaluate import sample_texts
+from transformer_viz.figures.experiments import TITLES
 from transformer_viz.language import known, later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words, signed_words
@@ -63,7 +63,7 @@ def show(shown: Shown) -> None:
     """Draws the questions, and the answer to the one that is chosen; or why there is none."""
     model, trace = shown.model, shown.tokens
     assert model is not None
-    if not model.model.kind.writes:
+    if not model.network.kind.writes:
         words = say("{name} is an encoder alone: it writes nothing, so there is no output to explain.", name=model.name)
         st.info(literal(words), icon=":material/info:")
         return
@@ -313,7 +313,7 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
     n_texts = len(texts) if isinstance(texts, tuple) else texts if isinstance(texts, int) else 1
     read = (trace.source, *(texts if isinstance(texts, tuple) else ()))
     longest = max(map(len, read)) if model.task is None else max(model.task.evaluated_lengths)
-    n_heads = 1 if head else len(all_heads(model.model.sizes))
+    n_heads = 1 if head else len(all_heads(model.network.sizes))
     cost = 2.0 * longest * n_texts * (2 + n_heads) * model.n_parameters
     found = compute(say("Taking heads away"), cost, _knock_out, model, texts, state.trial_how, head)
     traces: list[Trace] | Call = [trace]

@@ -100,7 +100,7 @@ def show() -> None:
         st.info(literal(remark), icon=":material/help:")
     if chosen.with_answer and not chosen.is_large:
         mask_tokens.show(trace, model)
-    if model.model.sizes.recurrences:
+    if model.network.sizes.recurrences:
         st.caption(literal(next(block.sentence for block in model.architecture if block.role == "recurrence")))
     tree = None
     if search is not None and covered is not None and covered.cover.is_of_search:

@@ -98,10 +98,10 @@ def _note(value: Any) -> str:
 
 def _sizes_of(model: "LoadedModel") -> Iterator[str]:
     """What is known of a model that is not ours, in lines."""
-    sizes = model.model.sizes
+    sizes = model.network.sizes
     layers = enumerated(say("{count} of {kind}", count=len(sizes.layers[kind]), kind=kind_words(kind)) for kind in sizes.layers)
     in_force = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in model.generation.items())
-    if model.model.kind.writes:
+    if model.network.kind.writes:
         yield say("also decided by: {what}", what=in_force or say("nothing"))
     n = count_words(model.n_parameters, "parameter")
     yield say("model: layers {layers}; {parameters}, a vocabulary of {n:,}", layers=layers, parameters=n, n=sizes.vocabulary)
@@ -109,7 +109,7 @@ def _sizes_of(model: "LoadedModel") -> Iterator[str]:
 
 def _model(checkpoint: "Checkpoint") -> Iterator[str]:
     """How good the model is, and every preference that its training had about attention, in lines."""
-    config, metrics = checkpoint.model.config, checkpoint.metrics
+    config, metrics = checkpoint.network.config, checkpoint.metrics
     yield say(
         "model: {encoder}+{decoder} layers, {heads} heads, d_model {width}, {parameters}",
         encoder=config.n_encoder_layers,

@@ -120,7 +120,7 @@ def show(shown: Shown) -> None:
 
 def is_for(model: "LoadedModel") -> bool:
     """Whether this tab is for a model: one that writes."""
-    return model.model.kind.writes
+    return model.network.kind.writes
 
 
 def _is_possible(vocabulary: "Vocabulary", word: str) -> bool:
@@ -237,7 +237,7 @@ class Vocabulary:
         """All of them."""
         if self.model.task is not None:
             return self.model.task.target_vocabulary.symbols
-        return range(self.model.model.sizes.vocabulary)
+        return range(self.model.network.sizes.vocabulary)
 
     def label(self, token: Token) -> str:
         """What a person reads; where several ids may have one label, with the id."""
@@ -265,7 +265,7 @@ class Vocabulary:
 
     def others(self, step: Step, before: Token, typed: str = "") -> list[Token]:
         """What may be written instead of `before`: the candidates first, then all others; or what `typed` finds."""
-        never = {before, *SPECIAL_TOKENS, *(self.model.model.end_ids if self.is_searched else ())}
+        never = {before, *SPECIAL_TOKENS, *(self.model.network.end_ids if self.is_searched else ())}
         if typed:
             return [token for token in self.found(typed) if token not in never]
         candidates = self.candidates(step)

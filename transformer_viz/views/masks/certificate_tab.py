@@ -35,7 +35,7 @@ def show(setup: Setup) -> None:
     model = setup.model
     # What is replaced, of the sides that this model has, and in which texts.
     what, cut = say("all padding"), ""
-    if model.model.kind.writes:
+    if model.network.kind.writes:
         what = say("later tokens and all padding")
         if model.task is not None:
             what = say("later target tokens and all padding, one position after the other")

@@ -6,8 +6,8 @@ import streamlit as st
 
 from transformer_viz.config_masks.inputs import LONGEST, MOST_TEXTS
 from transformer_viz.config_masks.masks import masks
-from transformer_viz.config_masks.page import masks_figure
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.export.masks_page import masks_figure
 from transformer_viz.language import later, say
 from transformer_viz.views.cache.computing import compute
 from transformer_viz.views.components import chart, code

@@ -15,7 +15,7 @@ TITLE, ORDER = later("Loss"), 5
 
 def show(setup: Setup) -> None:
     """Draws the losses as a figure, and the mean with and without padding."""
-    if not setup.model.model.kind.writes:
+    if not setup.model.network.kind.writes:
         st.info(
             say("This model is an encoder alone: it writes nothing that could be compared with a target."),
             icon=":material/info:",

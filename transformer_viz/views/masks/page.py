@@ -112,13 +112,13 @@ def _say_outcome(now: Setup) -> None:
 
 def _becomes(trace: Trace, model: LoadedModel) -> str:
     """What the model makes of a sentence: a text, how it goes on, or what it puts at the mask tokens; with a full stop."""
-    if not model.model.kind.writes:
+    if not model.network.kind.writes:
         return say("is filled with **{trace}**.", trace=of_run(fills_words(trace))) if trace.fills else say("is read.")
     answer = display_options.answer_of(trace)
     fields = {"text": of_run(trace.text), "answer": answer}
     if not answer and trace.text.endswith((".", "!", "?", "…")):
-        has_prompt = model.model.kind.has_prompt
+        has_prompt = model.network.kind.has_prompt
         return say("goes on with **{text}**{answer}", **fields) if has_prompt else say("becomes **{text}**{answer}", **fields)
-    if model.model.kind.has_prompt:
+    if model.network.kind.has_prompt:
         return say("goes on with **{text}**{answer}.", **fields)
     return say("becomes **{text}**{answer}.", **fields)

@@ -95,7 +95,7 @@ class Setup:
         # What `decode_forced` would decode for itself, from the cache.
         pairs = zip(self.sound().decoded(), self.typed.targets, strict=True)
         targets = tuple(written_target(one) if target is None else target for one, target in pairs)
-        cost = cost_of(model, sources, **({"target": targets} if model.model.kind.writes else {}))
+        cost = cost_of(model, sources, **({"target": targets} if model.network.kind.writes else {}))
         traces = computing.compute(say("Reading the texts"), cost, decode_forced, model, sources, targets, **changed)
         return record(traces, Call(decode_forced, model, self.sources, self.targets, **changed))
 
@@ -178,7 +178,7 @@ def draw_boxes(model: LoadedModel) -> None:
         side=say(side),
     )
     looks: Any = {"most": bar.MOST_TYPED, "height": 112}
-    if not model.model.kind.writes:
+    if not model.network.kind.writes:
         link.text_area(say("Texts, one a line"), examples, key="sources", help=help_words, **looks)
         return
     left, right = st.columns(2)
@@ -212,7 +212,7 @@ def _with_text(model: LoadedModel, examples: str) -> str:
 
 def side_of_padding(model: LoadedModel) -> str:
     """Where padding stands: `before` a prompt, and `behind` what an encoder reads."""
-    return later("before") if model.model.kind.has_prompt else later("behind")
+    return later("before") if model.network.kind.has_prompt else later("behind")
 
 
 def default_sources(model: LoadedModel) -> str:
@@ -234,7 +234,7 @@ def read_boxes(model: LoadedModel) -> Typed:
             cannot read.
     """
     sources = _lines(st.session_state.sources)
-    targets = _lines(st.session_state.targets, keep=len(sources)) if model.model.kind.writes else []
+    targets = _lines(st.session_state.targets, keep=len(sources)) if model.network.kind.writes else []
     if not sources:
         raise InputError(say("There is no source text. Type 1 to {most}, each on a line of its own.", most=MOST_LINES))
     if len(sources) > MOST_LINES:

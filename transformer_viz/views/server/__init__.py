@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from transformer_viz import server_settings
+from transformer_viz import app_folders, server_settings
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.viewer import plotly_js
 from transformer_viz.views.cache import sent_runs
@@ -40,7 +40,7 @@ async def lifespan(_app: Any) -> AsyncGenerator[None]:
     print(f"\nTransformer Viz is at {opening.here()} - Ctrl-C stops it.")
     if others := opening.for_others():
         print(f"Others in the room open {others}")
-    if server_settings.is_shared():
+    if app_folders.is_shared():
         print(f"You alone, to manage everybody's trainings, open this once: {visitors.owner_link()}")
     print(flush=True)
     yield

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer_viz import server_settings
+from transformer_viz import app_folders
 from transformer_viz.views.server import opening
 
 FORBIDDEN, SEE_OTHER = 403, 303
@@ -88,7 +88,7 @@ def is_owner(cookies: Mapping[str, str], headers: Mapping[str, str], address: st
     # A proxy on this machine would hide where a browser is.
     is_forwarded = any(name.startswith(_FORWARDED) for name in lower)
     is_here = address is None and _LOCAL.fullmatch(lower.get("host", "")) and not is_forwarded
-    return (bool(is_here) and not server_settings.is_shared()) or _has_cookie(cookies)
+    return (bool(is_here) and not app_folders.is_shared()) or _has_cookie(cookies)
 
 
 def _has_cookie(cookies: Mapping[str, str]) -> bool:

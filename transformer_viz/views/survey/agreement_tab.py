@@ -4,9 +4,9 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.surveys import survey_agreement
 from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.surveys.figures import survey_agreement
 from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import Kind, head_title, kind_words
 from transformer_viz.views.components import chart, screen

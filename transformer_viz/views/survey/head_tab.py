@@ -2,14 +2,14 @@
 
 import streamlit as st
 
+from transformer_viz.export.survey_page import LISTS
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.surveys import survey_distribution
 from transformer_viz.language import known, later, say
 from transformer_viz.language import sentences as join_sentences
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import best
-from transformer_viz.surveys.figures import survey_distribution
-from transformer_viz.surveys.page import LISTS
 from transformer_viz.views.components import chart
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey import texts

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.surveys import survey_calibration, survey_lengths
 from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.surveys import sentences
-from transformer_viz.surveys.figures import survey_calibration, survey_lengths
 from transformer_viz.text_display import display_text
 from transformer_viz.views.components import chart, screen
 from transformer_viz.views.survey import texts

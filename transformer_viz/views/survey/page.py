@@ -5,14 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import app_folders, server_settings
+from transformer_viz import app_folders
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError, SurveyError
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.surveys import survey_difference, survey_heads
 from transformer_viz.language import later, listed, say, say_count
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import SurveyComparison, best, columns, compare_surveys, kinds
-from transformer_viz.surveys.figures import survey_difference, survey_heads
 from transformer_viz.surveys.result import Survey, load_survey
 from transformer_viz.terms import Kind, head_label, kind_words
 from transformer_viz.views.components import code, style, tabs, viewer
@@ -184,5 +184,5 @@ def _read(known: dict[str, Source], name: str) -> Survey:
         roots = (*([] if surveys is None else [surveys.absolute().parent]), app_folders.ROOT)
         below = [folder.relative_to(root).as_posix() for root in roots if folder.is_relative_to(root)]
         # Where others look on, a place of this machine is not told.
-        typed = below[0] if below else name if server_settings.is_shared() else str(folder)
+        typed = below[0] if below else name if app_folders.is_shared() else str(folder)
     return record(source.read(), Call(load_survey, typed))

@@ -13,11 +13,11 @@ from transformer_viz.addresses import map_address
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.training import training_playback
 from transformer_viz.language import later, say, sentences
 from transformer_viz.learn.covers import Cover
 from transformer_viz.terms import Kind, row_labels
 from transformer_viz.trace.trace import Trace
-from transformer_viz.training.figures import training_playback
 from transformer_viz.training.result import TrainingSnapshot
 from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import bar, code, lesson_card, pictures, style, term_tips, viewer

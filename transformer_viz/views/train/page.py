@@ -12,11 +12,12 @@ from transformer_viz import app_folders, figures, server_settings
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import bytes_words, count_words, duration_words
-from transformer_viz.training import estimate, jobs
+from transformer_viz.training import estimate
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, code, lesson_card
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.server import jobs
 from transformer_viz.views.state import display_options, link, visit_language
 from transformer_viz.views.train import form, how_it_learned, model_drawing, progress
 

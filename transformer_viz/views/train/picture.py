@@ -11,12 +11,12 @@ from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.page_templates import candidate_steps, seen_reasons
 from transformer_viz.figures.theme import Style
+from transformer_viz.figures.training import playback_template
 from transformer_viz.language import later, say
 from transformer_viz.language import sentences as sentences_of
 from transformer_viz.terms import Kind, kind_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.hidden_answer import COVERED
-from transformer_viz.training.figures import playback_template
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence, when
 
 _FIXED = {

@@ -17,26 +17,26 @@ from transformer_viz.terms import head_title
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.training import jobs, trash
-from transformer_viz.training.jobs import Job, Visitor
+from transformer_viz.training.reporter import Request, State
 from transformer_viz.training.result import Row, best_head
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, screen
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.server import visitors
+from transformer_viz.views.server import jobs, trash, visitors
+from transformer_viz.views.server.jobs import Job, Visitor
 from transformer_viz.views.state import link
 
 _MOST_MOMENTS = 12
 Badge = tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]
 """Its words, icon and colour."""
-_STATE_WORDS: dict[jobs.State, Badge] = {
+_STATE_WORDS: dict[State, Badge] = {
     "starting": (later("starting"), ":material/hourglass_top:", "gray"),
     "running": (later("training"), ":material/play_arrow:", "blue"),
     "paused": (later("paused"), ":material/pause:", "orange"),
     "finished": (later("finished"), ":material/check:", "green"),
     "failed": (later("did not finish"), ":material/error:", "red"),
 }
-_REQUESTED: dict[jobs.Request, Badge] = {
+_REQUESTED: dict[Request, Badge] = {
     "pause": (later("pausing after this step …"), ":material/hourglass_bottom:", "orange"),
     "stop": (later("stopping: the model is evaluated and kept …"), ":material/hourglass_bottom:", "orange"),
 }
@@ -68,7 +68,7 @@ def show(job: Job) -> None:
                 ask: Any = {"on_click": _do, "args": (job.request, request), "disabled": job.requested is not None}
                 st.button(label, icon=f":material/{icon}:", help=words, **ask)
         if may_manage and state in ("paused", "failed") and server_settings.trains():
-            st.button(say("Go on"), icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
+            st.button(say("Go on"), icon=":material/play_arrow:", on_click=_do, args=(jobs.resume, job), type="primary")
         if state == "finished":
             st.button(say("Open in Explore"), icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
         if may_manage:
@@ -104,7 +104,7 @@ def show(job: Job) -> None:
         st.code(words[-800:], language=None)
 
 
-def _header(job: Job, state: jobs.State, rows: Sequence[Row]) -> None:
+def _header(job: Job, state: State, rows: Sequence[Row]) -> None:
     words, icon, colour = _STATE_WORDS[state]
     step = rows[-1]["step"] if rows else 0
     if state in jobs.AT_WORK and (requested := job.requested):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from transformer_viz import app_folders, locks
 from transformer_viz.errors import OptionError
-from transformer_viz.training import jobs
-from transformer_viz.training.jobs import Job, Visitor
 from transformer_viz.training.saved_state import lock_of
+from transformer_viz.views.server import jobs
+from transformer_viz.views.server.jobs import Job, Visitor
 
 SECONDS = 24 * 60 * 60
 

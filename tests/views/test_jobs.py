@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.tiny import RECIPE, TASK, event
+from tests.training.tiny import RECIPE, event
 from tests.until import until
 from transformer_viz import app_folders, checkpoints, load_checkpoint, locks
 from transformer_viz.errors import ConfigError, OptionError
-from transformer_viz.training import estimate, jobs
-from transformer_viz.training.jobs import Job, Reporter, Visitor
-from transformer_viz.training.make_checkpoint import make_model
+from transformer_viz.training.reporter import Reporter
+from transformer_viz.views.server import jobs
+from transformer_viz.views.server.jobs import Job, Visitor
 
 ME = Visitor("t" * 43)
 
@@ -55,7 +55,7 @@ def test_pause_resume_and_a_kill(trained):
     until(lambda: job.state == "paused")
     paused_at = job.events()[-1]["step"] or 0
     load_checkpoint(str(job.checkpoint), device="cpu")
-    jobs.go_on(job, ME)
+    jobs.resume(job, ME)
     until(lambda: (job.events()[-1]["step"] or 0) > paused_at)
     assert job.state == "running"
     trained[-1].send_signal(signal.SIGKILL)
@@ -89,17 +89,3 @@ def test_events_of_a_life_that_was_lost_did_not_happen(tmp_path):
     with (tmp_path / "events").open("a") as file:
         file.write('{"step": 7, "lo')
     assert [(row["step"], row["loss"]) for row in job.events()] == [(3, 2.0), (5, 0.9)]
-
-
-def test_the_estimate_counts_the_parameters_of_the_model(monkeypatch):
-    """More memory than the machine has is refused before anything is made."""
-    needed = estimate.estimate(RECIPE)
-    assert needed.parameters == sum(p.numel() for p in make_model(RECIPE, TASK).parameters())
-    assert needed.memory > 16 * needed.parameters
-    assert estimate.estimate(replace(RECIPE, steps=120)).seconds == pytest.approx(2 * needed.seconds, rel=0.3)
-    giant = estimate.estimate(replace(RECIPE, model={"d_model": 8192, "d_ff": 65536, "n_encoder_layers": 64}))
-    assert giant.parameters > 1e10
-    with pytest.raises(ConfigError, match=r"needs about [\d.,]+ GB of memory and the machine has [\d.]+ GB"):
-        estimate.check_memory(giant)
-    monkeypatch.setattr(estimate, "memory_of_machine", lambda: None)
-    estimate.check_memory(giant)

@@ -27,7 +27,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
 from transformer_viz import app_folders, locks, server_settings, untrusted_files
 from transformer_viz.atomic_files import write_text
@@ -36,13 +35,10 @@ from transformer_viz.errors import ConfigError, OptionError, TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.schema import read_value, to_plain
 from transformer_viz.training import estimate
-from transformer_viz.training.make_checkpoint import ControlSignal
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.training.result import Event, Row
-from transformer_viz.training.saved_state import STATE
-
-State = Literal["starting", "running", "paused", "finished", "failed"]
-Request = Literal["pause", "stop"]
+from transformer_viz.training.reporter import JobEvent, Request, State, read_text, read_word
+from transformer_viz.training.result import Row
+from transformer_viz.training.saved_state import snapshot_steps
 
 MOST_RUNNING = 1
 MOST_JOBS = 30
@@ -55,8 +51,8 @@ SAMPLES = 2_000
 AT_WORK = ("running", "starting")
 _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
-_LARGEST = 64 * 2**20
-"""Bytes of a job's events, or of its log."""
+WORDS_BYTES = 4 * 2**20
+"""Bytes that a training writes besides tensors: names of tensors, the history, the events."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +79,6 @@ class Visitor:
 
 OWNER = Visitor("", is_owner=True)
 """Whoever runs the program itself."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobEvent(Event):
-    """A line of a job's events."""
-
-    at: float
-    """When, in seconds since 1970."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,14 +114,14 @@ class Job(JobDescription):
         """What the files say now."""
         # First the lock: the process writes its last word before it lets go.
         is_held = locks.is_locked(self.folder / "lock")
-        word = _read_word(State, self.folder / "state")
+        word = read_word(State, self.folder / "state")
         is_true = is_held if word in AT_WORK else word != "finished" or (self.checkpoint / "config.json").exists()
         return word if word and is_true else "failed"
 
     def events(self) -> list[Row]:
         """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
         events: list[JobEvent] = []
-        for line in _read(self.folder / "events").splitlines():
+        for line in read_text(self.folder / "events").splitlines():
             with suppress(TransformerVizError):  # the last line may be half-written
                 event = read_value(JobEvent, untrusted_files.parse_json(line))
                 while events and events[-1].step >= event.step:
@@ -143,7 +131,7 @@ class Job(JobDescription):
 
     def log(self) -> str:
         """The end of what the process printed."""
-        return _read(self.folder / "log")[-_LONGEST_LOG:].strip()
+        return read_text(self.folder / "log")[-_LONGEST_LOG:].strip()
 
     def request(self, request: Request, visitor: Visitor) -> None:
         """Tells the process, which looks after every step.
@@ -157,7 +145,7 @@ class Job(JobDescription):
     @property
     def requested(self) -> Request | None:
         """What the process was told and has not done yet."""
-        return _read_word(Request, self.folder / "request") if self.state in AT_WORK else None
+        return read_word(Request, self.folder / "request") if self.state in AT_WORK else None
 
     def check_visitor(self, visitor: Visitor) -> None:
         """Raises an OptionError where the training is somebody else's."""
@@ -199,7 +187,7 @@ def start(recipe: Recipe, name: str, visitor: Visitor) -> Job:
             raise OptionError(
                 f"{count} trainings are kept here, the trash included; that is the most. Remove one for good first."
             )
-        _check_room(known, estimate.folder_bytes(needed, recipe, SNAPSHOTS))
+        _check_room(known, folder_bytes(needed, recipe))
         about = JobDescription(recipe=recipe, started=time.time(), mark=visitor.mark)
         job = Job(folder=folder / name, **vars(about))
         shutil.rmtree(job.folder, ignore_errors=True)  # of a damaged job, which is not among them
@@ -209,7 +197,7 @@ def start(recipe: Recipe, name: str, visitor: Visitor) -> Job:
     return job
 
 
-def go_on(job: Job, visitor: Visitor) -> None:
+def resume(job: Job, visitor: Visitor) -> None:
     """Resumes a paused training, or one whose process was killed.
 
     Raises:
@@ -217,7 +205,7 @@ def go_on(job: Job, visitor: Visitor) -> None:
     """
     check_open()
     job.check_visitor(visitor)
-    needed = estimate.folder_bytes(estimate.estimate(job.recipe), job.recipe, SNAPSHOTS)
+    needed = folder_bytes(estimate.estimate(job.recipe), job.recipe)
     with one_at_a_time():
         _check_room(jobs(), needed - bytes_in(job.checkpoint))
         _launch(job)
@@ -260,6 +248,14 @@ def trash_folder() -> Path:
     return app_folders.trained() / ".trash"
 
 
+def folder_bytes(needed: estimate.Estimate, recipe: Recipe) -> int:
+    """The most bytes that a training's folder has at any moment: the model, the state, the snapshots in half precision, and
+    once more the largest of them, since a file is made beside the one that it replaces."""
+    model = estimate.BYTES * needed.parameters
+    state = (estimate.COPIES[recipe.optimizer] - 1) * model
+    return model + 2 * state + len(snapshot_steps(recipe, SNAPSHOTS)) * model // 2 + WORDS_BYTES
+
+
 def bytes_in(folder: Path) -> int:
     """Of all files in a folder and in those inside it; links are not followed."""
     total = 0
@@ -290,7 +286,7 @@ def _launch(job: Job) -> None:
         (job.folder / name).unlink(missing_ok=True)
     command = [sys.executable, "-m", "transformer_viz", "train", "--recipe-file", str(job.folder / "job.json")]
     command += ["-o", str(job.checkpoint), "--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(SAMPLES)]
-    command += ["--job", str(job.folder)]
+    command += ["--job", str(job.folder), "--job-seconds", str(MOST_SECONDS)]
     # Half of the cores at most: the page must stay quick.
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     # The child inherits the lock: it is held from before its first moment until it ends.
@@ -306,54 +302,3 @@ def _launch(job: Job) -> None:
             stderr=log,
             start_new_session=True,
         )
-
-
-class Reporter:
-    """The training process's side of a job: it writes its state and events, and reads what a page requests.
-
-    Args:
-        folder: `Job.folder`.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ends_at = time.monotonic() + MOST_SECONDS
-
-    @contextmanager
-    def running(self) -> Generator[None]:
-        """Writes the state: `running`, and at the end how it ended."""
-        write_text("running", self.folder / "state")
-        try:
-            yield
-        except BaseException:
-            write_text("failed", self.folder / "state")
-            raise
-        is_paused = (self.folder.parent.parent / self.folder.name / STATE).exists()
-        write_text("paused" if is_paused else "finished", self.folder / "state")
-
-    def report(self, event: Event) -> None:
-        """Appends a line to the events."""
-        with (self.folder / "events").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(to_plain(JobEvent(**vars(event), at=round(time.time(), 2)))) + "\n")
-
-    def control(self) -> ControlSignal:
-        """What the page requests; to stop, once the time is over."""
-        word = _read_word(Request, self.folder / "request")
-        if word == "pause":
-            return "pause"
-        return "stop" if word == "stop" or time.monotonic() > self.ends_at else "go on"
-
-
-def _read(path: Path) -> str:
-    """A file of a job; nothing where there is none, or something that no job has written."""
-    try:
-        return untrusted_files.read_bytes(path, _LARGEST).decode("utf-8", errors="replace")
-    except (OSError, TransformerVizError):
-        return ""
-
-
-def _read_word(kind: Any, path: Path) -> Any:
-    """The word in a file of a job; None where it is none of the kind."""
-    with suppress(TransformerVizError):
-        return read_value(kind, _read(path))
-    return None

@@ -18,17 +18,18 @@ from tests.folders import contents
 from tests.training.tiny import RECIPE
 from transformer_viz import app_folders, locks, server_settings
 from transformer_viz.errors import ConfigError, OptionError
-from transformer_viz.training import estimate, jobs, trash
+from transformer_viz.training import estimate
 from transformer_viz.training import make_checkpoint as making
-from transformer_viz.training.jobs import OWNER, Job, Visitor
 from transformer_viz.training.make_checkpoint import make_checkpoint
+from transformer_viz.views.server import jobs, trash
+from transformer_viz.views.server.jobs import OWNER, Job, Visitor
 
 ANNA, BORIS = Visitor("a" * 43), Visitor("b" * 43)
 THE_OWNER = replace(BORIS, is_owner=True)
 ACTS: dict[str, Callable[[Job, Visitor], None]] = {
     "pause": lambda job, visitor: job.request("pause", visitor),
     "stop": lambda job, visitor: job.request("stop", visitor),
-    "go on": jobs.go_on,
+    "go on": jobs.resume,
     "discard": trash.discard,
 }
 
@@ -112,7 +113,7 @@ def test_where_training_is_closed_nothing_starts(launched, tmp_path, monkeypatch
     job = jobs.start(RECIPE, "before", ANNA)
     monkeypatch.setenv(server_settings.NO_TRAINING_VARIABLE, said)
     before = contents(tmp_path)
-    for act in (lambda: jobs.start(RECIPE, "new", OWNER), lambda: jobs.go_on(job, OWNER)):
+    for act in (lambda: jobs.start(RECIPE, "new", OWNER), lambda: jobs.resume(job, OWNER)):
         with pytest.raises(OptionError, match=r"closed on this server.*--no-training"):
             act()
     assert contents(tmp_path) == before and launched == ["before"]
@@ -144,7 +145,7 @@ def test_nobody_else_starts_between_the_look_and_the_start(launched, tmp_path, m
     monkeypatch.setattr(server_settings, "limits", partial(looked, gives=server_settings.limits()))
     monkeypatch.setattr(subprocess, "Popen", looked)
     job = jobs.start(RECIPE, "one", ANNA)
-    jobs.go_on(job, ANNA)
+    jobs.resume(job, ANNA)
     assert held == [True] * 6
     looked()
     assert held[-1] is False
@@ -152,7 +153,7 @@ def test_nobody_else_starts_between_the_look_and_the_start(launched, tmp_path, m
 
 def test_room_is_what_lies_there_and_what_will_be_written(launched, tmp_path, monkeypatch):
     """To the byte, with a file of another training, and one that a link would count twice."""
-    needed = estimate.folder_bytes(estimate.estimate(RECIPE), RECIPE, jobs.SNAPSHOTS)
+    needed = jobs.folder_bytes(estimate.estimate(RECIPE), RECIPE)
     other = tmp_path / "trained" / "other"
     other.mkdir(parents=True)
     (other / "model.safetensors").write_bytes(bytes(100_000))
@@ -171,10 +172,10 @@ def test_room_is_what_lies_there_and_what_will_be_written(launched, tmp_path, mo
     (job.checkpoint / "model.safetensors").write_bytes(bytes(needed // 2))
     beside = sum(path.lstat().st_size for path in job.folder.parent.rglob("*") if path.is_file())
     monkeypatch.setenv(variable, str(used + needed + beside))
-    jobs.go_on(job, ANNA)
+    jobs.resume(job, ANNA)
     monkeypatch.setenv(variable, str(used + needed + beside - 1))
     with pytest.raises(OptionError, match="Trainings may take"):
-        jobs.go_on(job, ANNA)
+        jobs.resume(job, ANNA)
     assert launched == ["one", "one"]
 
 
@@ -184,7 +185,7 @@ def test_a_training_never_has_more_bytes_than_it_was_said_to(tmp_path, monkeypat
     model = {**RECIPE.model, "d_model": 60, "d_ff": 240, "tied_embeddings": tied}
     recipe = replace(RECIPE, steps=20, model=model, optimizer=optimizer, momentum=0.9 if optimizer == "sgd" else 0.0)
     monkeypatch.setattr(making, "check_held_out", lambda *_: {})
-    said = estimate.folder_bytes(estimate.estimate(recipe), recipe, jobs.SNAPSHOTS) - estimate.WORDS_BYTES + 300_000
+    said = jobs.folder_bytes(estimate.estimate(recipe), recipe) - jobs.WORDS_BYTES + 300_000
     found, write = [], safetensors.torch.save_file
     monkeypatch.setattr(safetensors.torch, "save_file", lambda *given: write(*given) or found.append(jobs.bytes_in(tmp_path)))
     make_checkpoint(recipe, tmp_path / "new", device="cpu", samples=None, snapshots=jobs.SNAPSHOTS, save_seconds=0)

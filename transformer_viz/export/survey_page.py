@@ -10,17 +10,17 @@ from transformer_viz.attribution.result.verdict import FLOOR_WORDS, MAP_WORDS, l
 from transformer_viz.export.assets import FOLDER
 from transformer_viz.export.pages import PlotlyJs, page
 from transformer_viz.figures.figure_data import PlainFigure, plain
-from transformer_viz.figures.theme import Style
-from transformer_viz.numbers_in_words import count_words, interval_words, number_words
-from transformer_viz.surveys import sentences
-from transformer_viz.surveys.columns import columns, kinds
-from transformer_viz.surveys.figures import (
+from transformer_viz.figures.surveys import (
     survey_agreement,
     survey_calibration,
     survey_distribution,
     survey_heads,
     survey_lengths,
 )
+from transformer_viz.figures.theme import Style
+from transformer_viz.numbers_in_words import count_words, interval_words, number_words
+from transformer_viz.surveys import sentences
+from transformer_viz.surveys.columns import columns, kinds
 from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.text_display import display_text
