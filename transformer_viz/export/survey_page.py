@@ -76,7 +76,11 @@ def _page(survey: Survey, style: Style, plotlyjs: PlotlyJs) -> str:
             row = survey.at(head, name)
             if row is not None and (column.role is None or row.mean):
                 ends = (row.mean, *row.interval, row.uniform)
-                yield (sentences.statistic_title(column), *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
+                yield (
+                    sentences.statistic_title(column),
+                    *("–" if end is None else number_words(end) for end in ends),
+                    f"{row.n:,}",
+                )
 
     tables: dict[str, Any] = {"failed": [(entry.line, entry.text, entry.why) for entry in survey.texts.failed]}
     if outputs is not None:

@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from transformer_viz.language import later, say, sentences
+from transformer_viz.language import later, listed, say, sentences
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Kind, head_title, kind_words
 
@@ -52,9 +52,13 @@ class Precision:
     def __str__(self) -> str:
         same, other = self.tolerance.same_shape, self.tolerance.other_shape
         computed = (
-            say("Computed in {precision}", precision=self.computed_in)
+            say("Computed in {precision}", precision=listed(self.computed_in.split(" and ")))
             if self.own == self.computed_in
-            else say("Computed in {precision}, the model's own is {own}", precision=self.computed_in, own=self.own)
+            else say(
+                "Computed in {precision}, the model's own is {own}",
+                precision=listed(self.computed_in.split(" and ")),
+                own=self.own,
+            )
         )
         computed = say("{computed} ({why})", computed=computed, why=self.why_coarser) if self.why_coarser else computed
         allowed = (
