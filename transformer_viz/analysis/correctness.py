@@ -88,5 +88,5 @@ def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
     expected = of_run(trace.expected, _LONGEST_TEXT) if trace.expected else say("nothing")
     if step is None:
         return say_sentence("{wrong}, expected {text}", wrong=wrong, text=expected)
-    place = place_words(step, step_name)
-    return say_sentence("{wrong}, expected {text}, differs from {step} on", wrong=wrong, text=expected, step=place)
+    place = say("row {row}", row=step + 1) if step_name == "row" else say("step {step}", step=step + 1)
+    return say_sentence("{wrong}, expected {text}, differs from {place} on", wrong=wrong, text=expected, place=place)

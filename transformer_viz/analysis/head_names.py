@@ -68,21 +68,24 @@ def _of_steps(positions: Positions, letters: np.ndarray) -> np.ndarray:
 
 
 PLACES: dict[str, tuple[str, Callable[[HeadRows], np.ndarray | None]]] = {
-    "mirror": (later("the token in the mirrored place: the last one of the text for the first, and so on"), _mirror),
-    "right token": (later("the source token that is right for the step"), lambda heads: heads.true_keys),
-    "same place": (later("its own position; in cross-attention, at step n the n-th token of the text"), _shifted(0)),
-    "previous": (later("one place before its own; in cross-attention, at step n the token before the n-th"), _shifted(-1)),
-    "next": (later("one place after its own; in cross-attention, at step n the token after the n-th"), _shifted(1)),
-    "first": (later("the first token, <start> where there is one"), lambda heads: np.zeros_like(_numbers(heads))),
-    "last": (later("the last token, <end> where there is one"), _last),
+    later("mirror"): (later("the token in the mirrored place: the last one of the text for the first, and so on"), _mirror),
+    later("right token"): (later("the source token that is right for the step"), lambda heads: heads.true_keys),
+    later("same place"): (later("its own position; in cross-attention, at step n the n-th token of the text"), _shifted(0)),
+    later("previous"): (
+        later("one place before its own; in cross-attention, at step n the token before the n-th"),
+        _shifted(-1),
+    ),
+    later("next"): (later("one place after its own; in cross-attention, at step n the token after the n-th"), _shifted(1)),
+    later("first"): (later("the first token, <start> where there is one"), lambda heads: np.zeros_like(_numbers(heads))),
+    later("last"): (later("the last token, <end> where there is one"), _last),
 }
 """The rules of place by name: in words, and the key of each query row in the pattern, int (…, query), NONE where the row has
 none; None where the rule makes no sense for a kind of attention."""
 WIDTHS: dict[str, str] = {
-    "broad": later("everything almost alike: entropy at least 0.9 of the largest possible"),
-    "focused": later("mostly one key in each row, but no rule of place says which"),
-    "mixed": later("several keys at once"),
-    "nothing": later("no row that could be judged"),
+    later("broad"): later("everything almost alike: entropy at least 0.9 of the largest possible"),
+    later("focused"): later("mostly one key in each row, but no rule of place says which"),
+    later("mixed"): later("several keys at once"),
+    later("nothing"): later("no row that could be judged"),
 }
 ROLES: dict[str, str] = {name: words for name, (words, _) in PLACES.items()} | WIDTHS
 """All names, with their rules in words."""

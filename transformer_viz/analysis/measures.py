@@ -113,7 +113,7 @@ OF_MANY: dict[str, Measure] = {
     ),
     "entropy": Measure(
         lambda heads: heads.mean(heads.entropy),
-        column="entropy",
+        column=later("entropy"),
         title=later("entropy (nats)"),
         help=later("Mean entropy of a row, in nats"),
         is_share=False,
@@ -128,7 +128,7 @@ OF_MANY: dict[str, Measure] = {
     ),
     "distance": Measure(
         distance,
-        column="distance",
+        column=later("distance"),
         title=later("mean distance"),
         help=later("Mean distance from the right token; in self-attention, from the row's own position. In positions"),
         is_share=False,
@@ -151,7 +151,7 @@ OF_MANY: dict[str, Measure] = {
     ),
     "special": Measure(
         special,
-        column="special",
+        column=later("special"),
         title=later("weight on special tokens"),
         help=later(
             "Mean weight on tokens of no text, such as <start> and <end>, over the rows that may look at another one too"
@@ -160,7 +160,7 @@ OF_MANY: dict[str, Measure] = {
     ),
     "itself": Measure(
         itself,
-        column="itself",
+        column=later("itself"),
         title=later("weight on itself"),
         help=later("Mean weight of a token on itself, over the rows that may look at another one too; in self-attention"),
         is_for_many=True,

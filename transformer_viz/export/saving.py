@@ -155,7 +155,8 @@ def picture(
 
 def _caption(trace: Trace, now: View) -> str:
     """What a picture of the player is of."""
-    of_head, step = picture_title(trace, now.kind, now.layer, now.head), place_words(now.step, step_name(trace))
+    of_head = picture_title(trace, now.kind, now.layer, now.head)
+    step = say("step {step}", step=now.step + 1) if trace.writes else place_words(now.step)
     return say("{picture}, {step}", picture=of_head, step=step)
 
 

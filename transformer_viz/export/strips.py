@@ -109,7 +109,7 @@ def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     is_wrong = with_answer and true is not None and true != token
     p = trace.steps[t].probability if trace.steps else None
     text = display_token(token)
-    title = say("{place}: {token}", place=place_words(t, "step"), token=_with_id(text, trace.output_ids, t))
+    title = say("step {step}: {token}", step=t + 1, token=_with_id(text, trace.output_ids, t))
     title = say("{token}, given", token=title) if t < trace.n_given else title
     title = title if p is None else say("{token}, p = {p:.4f}", token=title, p=p)
     if t < trace.n_given:

@@ -22,7 +22,7 @@ from transformer_viz.language import known, later, say, speaking
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import columns, kinds
-from transformer_viz.surveys.result import Survey, SurveyedStatistic
+from transformer_viz.surveys.result import Survey
 from transformer_viz.terms import head_title, kind_words
 from transformer_viz.text_display import display_text
 
@@ -52,10 +52,6 @@ def survey_html(survey: Survey, *, style: Style = Style(), plotlyjs: PlotlyJs = 
 
 def _page(survey: Survey, style: Style, plotlyjs: PlotlyJs) -> str:
     """The page in the language of now."""
-
-    def title_of(number: SurveyedStatistic) -> str:
-        return known(number.title)
-
     by_name, outputs, verdict = columns(survey), survey.outputs, survey.verdict
     heads = {
         name: {kind: _plain(plain(survey_heads)(survey, kind, name, style=style)) for kind in kinds(survey, name)}
@@ -80,7 +76,11 @@ def _page(survey: Survey, style: Style, plotlyjs: PlotlyJs) -> str:
             row = survey.at(head, name)
             if row is not None and (column.role is None or row.mean):
                 ends = (row.mean, *row.interval, row.uniform)
-                yield (title_of(column), *("–" if end is None else number_words(end) for end in ends), f"{row.n:,}")
+                yield (
+                    sentences.statistic_title(column),
+                    *("–" if end is None else number_words(end) for end in ends),
+                    f"{row.n:,}",
+                )
 
     tables: dict[str, Any] = {"failed": [(entry.line, entry.text, entry.why) for entry in survey.texts.failed]}
     if outputs is not None:
@@ -117,7 +117,7 @@ def _page(survey: Survey, style: Style, plotlyjs: PlotlyJs) -> str:
         texts=lambda found: [(number_words(entry.value), entry.text) for entry in found],
         lists=LISTS,
         kind_words=kind_words,
-        title_of=title_of,
+        title_of=sentences.statistic_title,
         words=sentences,
         head_title=head_title,
         display_text=display_text,

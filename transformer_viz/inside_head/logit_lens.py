@@ -1,9 +1,10 @@
 """What each layer would write (the logit lens), in words. nostalgebraist 2020, "interpreting GPT: the logit lens"."""
 
-from transformer_viz.analysis.sentences import Sentence, of_run, sentence
+from transformer_viz.analysis.sentences import Sentence, of_run, say_sentence
+from transformer_viz.language import later, say
 from transformer_viz.trace.inside import Inside
 
-CANNOT_SAY = (
+CANNOT_SAY = later(
     "The row's state after each layer, read as if it were the last: through the final norm, where the model has one, and "
     "the output (the logit lens). Only the last layer was trained to be read so. An earlier one may hold the answer in a form "
     "that this reading does not show, and the state is of all heads together, not of the one above."
@@ -13,7 +14,7 @@ CANNOT_SAY = (
 
 def state_name(state: int) -> str:
     """The name of a state in `Inside.lens`: the first is before every layer."""
-    return f"layer {state}" if state else "the embeddings"
+    return say("layer {layer}", layer=state) if state else say("the embeddings")
 
 
 def decided(inside: Inside) -> int | None:
@@ -30,9 +31,12 @@ def lens_summary(inside: Inside) -> Sentence:
     last = inside.lens[-1]
     written, state = of_run(last.token), decided(inside)
     if state is None:
-        stands = " stands in the run, and the model's own reading of the last state has "
-        why = " on top: it was given or drawn, or a rule kept the first one out."
-        return sentence(written, stands, of_run(last.candidates[0][0]), why)
+        return say_sentence(
+            "{written} stands in the run, and the model's own reading of the last state has {first} on top: it was given or "
+            "drawn, or a rule kept the first one out.",
+            written=written,
+            first=of_run(last.candidates[0][0]),
+        )
     if state == len(inside.lens) - 1:
-        return sentence(written, " is on top only after the last layer.")
-    return sentence(written, f" is on top from {state_name(state)} on, and stays there.")
+        return say_sentence("{written} is on top only after the last layer.", written=written)
+    return say_sentence("{written} is on top from {state} on, and stays there.", written=written, state=state_name(state))

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from transformer_viz.errors import OptionError
+from transformer_viz.language import later, say
 from transformer_viz.terms import place_label
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.inside import Inside
@@ -136,38 +137,54 @@ def _rest(inside: Inside) -> np.ndarray:
 
 
 NUMBERS: Mapping[str, Number] = {
-    "residual_before": Number("before", "The residual stream as this attention finds it.", _of("residual_before")),
-    "entered": Number("entered", "What enters the row: the vector that its query is made of.", _of("entered")),
-    "query": Number("query", "One place of what this row looks for: what enters, through the learned W_Q.", _of("query")),
-    "key": Number("key", "One place of what this key shows: its vector, through the learned W_K.", _of("keys"), "key place"),
-    "value": Number("value", "One place of what this key hands on, through the learned W_V.", _of("values"), "key place"),
-    "product": Number("product", "", lambda inside: exact(inside.keys) * exact(inside.query), "key place"),
-    "dot": Number("q · k", "", dots, "key"),
-    "scaled": Number("scaled q · k", "", scaled, "key"),
-    "capped": Number("capped q · k", "", _capped, "key"),
-    "bias": Number("position bias", "Learned, for how far the key is from the row, whatever they hold.", _of("bias"), "key"),
-    "score": Number("score", "The score before the mask.", _of("scores"), "key"),
-    "mask": Number("mask", "", lambda inside: np.where(inside.masked, -np.inf, 0.0), "key"),
-    "largest": Number("the largest score", "", _of_softmax(largest), ""),
-    "exp": Number("exp", "", _of_softmax(exps), "key"),
-    "sum": Number("sum of the row", "", _of_softmax(lambda inside: exps(inside).sum()), ""),
-    "weight": Number("weight", "How much of this key's value goes into the output.", _of("weights"), "key"),
-    "rest": Number("all other keys", "The weights of the keys that are not shown one by one, together.", _rest, ""),
-    "part": Number("weight × value", "", parts, "key place"),
-    "output": Number("output", "What this head has found.", _of("output")),
-    "out": Number("W_O", "Learned: what a place of the head's output becomes.", _of("out"), "place place"),
-    "projected": Number("share", "This head's share of what attention adds: its output times W_O.", _of("projected")),
-    "others": Number("other heads", "What the other heads of the layer add.", others),
-    "out_bias": Number("bias of W_O", "Learned, added whatever the heads have found.", _of("out_bias")),
-    "added": Number("added", "What all heads add together.", _of("added")),
-    "norm_input": Number("norm's input", "", _of("norm_input")),
-    "norm_mean": Number("mean", "The mean of all places of the norm's input.", _norm_mean, ""),
-    "norm_deviation": Number("σ", "The standard deviation of the places of the norm's input.", _norm_deviation, ""),
-    "norm_weight": Number("γ", "Learned, of the norm.", _of("norm_weight")),
-    "norm_bias": Number("β", "Learned, of the norm.", _of("norm_bias")),
-    "normed": Number("norm", "", normed),
-    "residual_after": Number("after", "The residual stream as this attention leaves it.", _of("residual_after")),
-}  # fmt: skip
+    "residual_before": Number(
+        later("before"), later("The residual stream as this attention finds it."), _of("residual_before")
+    ),
+    "entered": Number(later("entered"), later("What enters the row: the vector that its query is made of."), _of("entered")),
+    "query": Number(
+        later("query"), later("One place of what this row looks for: what enters, through the learned W_Q."), _of("query")
+    ),
+    "key": Number(
+        later("key"), later("One place of what this key shows: its vector, through the learned W_K."), _of("keys"), "key place"
+    ),
+    "value": Number(
+        later("value"), later("One place of what this key hands on, through the learned W_V."), _of("values"), "key place"
+    ),
+    "product": Number(later("product"), "", lambda inside: exact(inside.keys) * exact(inside.query), "key place"),
+    "dot": Number(later("q · k"), "", dots, "key"),
+    "scaled": Number(later("scaled q · k"), "", scaled, "key"),
+    "capped": Number(later("capped q · k"), "", _capped, "key"),
+    "bias": Number(
+        later("position bias"), later("Learned, for how far the key is from the row, whatever they hold."), _of("bias"), "key"
+    ),
+    "score": Number(later("score"), later("The score before the mask."), _of("scores"), "key"),
+    "mask": Number(later("mask"), "", lambda inside: np.where(inside.masked, -np.inf, 0.0), "key"),
+    "largest": Number(later("the largest score"), "", _of_softmax(largest), ""),
+    "exp": Number(later("exp"), "", _of_softmax(exps), "key"),
+    "sum": Number(later("sum of the row"), "", _of_softmax(lambda inside: exps(inside).sum()), ""),
+    "weight": Number(later("weight"), later("How much of this key's value goes into the output."), _of("weights"), "key"),
+    "rest": Number(
+        later("all other keys"), later("The weights of the keys that are not shown one by one, together."), _rest, ""
+    ),
+    "part": Number(later("weight × value"), "", parts, "key place"),
+    "output": Number(later("output"), later("What this head has found."), _of("output")),
+    "out": Number(later("W_O"), later("Learned: what a place of the head's output becomes."), _of("out"), "place place"),
+    "projected": Number(
+        later("share"), later("This head's share of what attention adds: its output times W_O."), _of("projected")
+    ),
+    "others": Number(later("other heads"), later("What the other heads of the layer add."), others),
+    "out_bias": Number(later("bias of W_O"), later("Learned, added whatever the heads have found."), _of("out_bias")),
+    "added": Number(later("added"), later("What all heads add together."), _of("added")),
+    "norm_input": Number(later("norm's input"), "", _of("norm_input")),
+    "norm_mean": Number(later("mean"), later("The mean of all places of the norm's input."), _norm_mean, ""),
+    "norm_deviation": Number(
+        later("σ"), later("The standard deviation of the places of the norm's input."), _norm_deviation, ""
+    ),
+    "norm_weight": Number(later("γ"), later("Learned, of the norm."), _of("norm_weight")),
+    "norm_bias": Number(later("β"), later("Learned, of the norm."), _of("norm_bias")),
+    "normed": Number(later("norm"), "", normed),
+    "residual_after": Number(later("after"), later("The residual stream as this attention leaves it."), _of("residual_after")),
+}
 
 
 def parsed(inside: Inside, address: str) -> tuple[str, tuple[int, ...]]:
@@ -192,9 +209,10 @@ def label_of(inside: Inside, address: str) -> str:
     number = NUMBERS[name]
     match number.axes:
         case "":
-            return number.said
+            return say(number.said)
         case "key":
-            return f"{number.said} of {label(inside, places[0])}"
+            return say("{number} of {key}", number=say(number.said), key=label(inside, places[0]))
         case "key place":
-            return f"{number.said} {places[1] + 1} of {label(inside, places[0])}"
-    return f"{number.said} {', '.join(str(place + 1) for place in places)}"
+            key = label(inside, places[0])
+            return say("{number} {place} of {key}", number=say(number.said), place=places[1] + 1, key=key)
+    return say("{number} {places}", number=say(number.said), places=", ".join(str(place + 1) for place in places))

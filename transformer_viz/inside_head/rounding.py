@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from transformer_viz.inside_head.numbers import NUMBERS, label_of, value_of
+from transformer_viz.language import say
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.trace.inside import Inside
 
@@ -65,7 +66,7 @@ class Row:
     def given(self, words: str | None = None) -> Explanation:
         """A number that is not made of others here."""
         name = self.address.split(".")[0]
-        return self._made(words or NUMBERS[name].words or "A number of the run.", (), MOST_DIGITS, False)
+        return self._made(words or say(NUMBERS[name].words) or say("A number of the run."), (), MOST_DIGITS, False)
 
     def chain(
         self,
@@ -131,14 +132,14 @@ class Row:
             (
                 Term(name, name),
                 *(Term(number_words(factor, of_factors), said, own) for factor, said, own in (a, b)),
-                Term(number_words(value, digits), f"product, {name}", address),
+                Term(number_words(value, digits), say("product, {name}", name=name), address),
             )
             for (name, a, b, address), value in zip(products, values, strict=True)
         ]
         if rest is not None:
-            n_more, together = len(self.inside.key_tokens) - len(rows), Term(number_words(rest, digits), "together")
-            lines.append((Term(f"{n_more} more", "the other keys"), Term("", ""), Term("", ""), together))
-        total = Term(number_words(result, digits), "all products added up", None, "=")
+            n_more, together = len(self.inside.key_tokens) - len(rows), Term(number_words(rest, digits), say("together"))
+            lines.append((Term(say("{n} more", n=n_more), say("the other keys")), Term("", ""), Term("", ""), together))
+        total = Term(number_words(result, digits), say("all products added up"), None, "=")
         return Explanation(self.address, self._label, (("plain", words),), heads, tuple(lines), (total,), is_rounded)
 
     def _made(

@@ -4,20 +4,21 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from transformer_viz.language import later, listed, say, sentences
 from transformer_viz.numbers_in_words import count_words
-from transformer_viz.terms import KIND_TITLES, Kind, head_title
+from transformer_viz.terms import Kind, head_title, kind_words
 
 Rule = Literal["future", "target length", "source padding", "target padding", "batch invariance", "finite"]
 RULES: dict[Rule, str] = {
-    "future": "a later target token changes nothing at an earlier step",
-    "target length": "how long the target is changes nothing at an earlier step",
-    "source padding": "padding of the source changes nothing",
-    "target padding": "padding of the target changes nothing",
-    "batch invariance": "a sentence in a padded batch is what it is alone",
-    "finite": "every number is finite, but −∞ for a banned token",
+    "future": later("a later target token changes nothing at an earlier step"),
+    "target length": later("how long the target is changes nothing at an earlier step"),
+    "source padding": later("padding of the source changes nothing"),
+    "target padding": later("padding of the target changes nothing"),
+    "batch invariance": later("a sentence in a padded batch is what it is alone"),
+    "finite": later("every number is finite, but −∞ for a banned token"),
 }
 Verdict = Literal["sound", "length first", "leaking", "faulty", "not deterministic"]
-HOW_TO_TURN = (
+HOW_TO_TURN = later(
     "If that is how you call it, check lambda source, target: f(source.T, target.T).transpose(0, 1). "
     "If you give it (batch, length), set batch_first=True: the sentences of a batch see each other."
 )
@@ -50,9 +51,26 @@ class Precision:
 
     def __str__(self) -> str:
         same, other = self.tolerance.same_shape, self.tolerance.other_shape
-        allowed = f"{same:.0e}" if same == other else f"{same:.0e}, and {other:.0e} where the length or the batch is another"
-        words = f"Computed in {self.computed_in}" + ("" if self.own == self.computed_in else f", the model's own is {self.own}")
-        return words + (f" ({self.why_coarser})" if self.why_coarser else "") + f". Allowed is a change of {allowed}."
+        computed = (
+            say("Computed in {precision}", precision=listed(self.computed_in.split(" and ")))
+            if self.own == self.computed_in
+            else say(
+                "Computed in {precision}, the model's own is {own}",
+                precision=listed(self.computed_in.split(" and ")),
+                own=self.own,
+            )
+        )
+        computed = say("{computed} ({why})", computed=computed, why=self.why_coarser) if self.why_coarser else computed
+        allowed = (
+            say("Allowed is a change of {size:.0e}.", size=same)
+            if same == other
+            else say(
+                "Allowed is a change of {size:.0e}, and {other:.0e} where the length or the batch is another.",
+                size=same,
+                other=other,
+            )
+        )
+        return sentences([say("{sentence}.", sentence=computed), allowed])
 
 
 @dataclass(frozen=True)
@@ -68,7 +86,8 @@ class ForbiddenWeight:
 
     def __str__(self) -> str:
         place = _place(self.kind, self.layer, self.head, self.query)
-        return f"{place} puts a weight of {self.weight:.3f} on the forbidden key {self.key + 1}."
+        fields: dict[str, Any] = {"place": place, "weight": self.weight, "key": self.key + 1}
+        return say("{place} puts a weight of {weight:.3f} on the forbidden key {key}.", **fields)
 
 
 @dataclass(frozen=True)
@@ -101,26 +120,45 @@ class Finding:
 
     def __str__(self) -> str:
         if self.kind is None or self.layer is None or self.head is None:
-            place = "The output" if self.query is None else f"The output at step {self.query + 1}"
+            place = say("The output") if self.query is None else say("The output at step {step}", step=self.query + 1)
         else:
             place = _place(self.kind, self.layer, self.head, self.query)
-        look = "" if self.look is None else f" {self.look}"
+        rows = count_words(self.count, "row")
         if self.rule == "finite":
-            return f"{place} holds numbers that are not finite ({count_words(self.count, 'row')}).{look}"
-        by = "by an amount that is not finite" if math.isinf(self.size) else f"by {self.size:.2g}"
-        number = "" if self.key is None else f"number {self.key + 1}"
-        if self.rule == "future":
-            what = f"changed {by} when the later target token {number} was replaced"
-        elif self.rule == "target length":
-            what = f"changed {by} when the target was cut off before token {number}: it depends on the length of the target, "
-            what += "which is not known while it is written"
-        elif self.rule == "batch invariance":
-            what = f"differs {by} between a padded batch and the sentence alone"
-        elif self.key is None:
-            what = f"changed {by} when padding was put at the end of the {self.rule.split()[0]}"
+            found = say("{place} holds numbers that are not finite ({rows}).", place=place, rows=rows)
         else:
-            what = f"changed {by} when {self.rule} at position {self.key + 1} was replaced"
-        return f"{place} {what} (allowed {self.tolerance:.0e}; {count_words(self.count, 'row')}).{look}"
+            what = say(self._what, place=place, by=self._by, number="" if self.key is None else self.key + 1)
+            limit = self.tolerance
+            found = say("{what} (allowed {limit:.0e}; {rows}).", what=what, limit=limit, rows=rows)
+        return sentences([found, *([] if self.look is None else [str(self.look)])])
+
+    @property
+    def _by(self) -> str:
+        return say("by an amount that is not finite") if math.isinf(self.size) else say("by {size}", size=f"{self.size:.2g}")
+
+    @property
+    def _what(self) -> str:
+        """What changed when, as a template."""
+        if self.rule == "future":
+            return later("{place} changed {by} when the later target token number {number} was replaced")
+        if self.rule == "target length":
+            return later(
+                "{place} changed {by} when the target was cut off before token number {number}: it depends on the length of "
+                "the target, which is not known while it is written"
+            )
+        if self.rule == "batch invariance":
+            return later("{place} differs {by} between a padded batch and the sentence alone")
+        if self.rule == "source padding":
+            return (
+                later("{place} changed {by} when padding was put at the end of the source")
+                if self.key is None
+                else later("{place} changed {by} when source padding at position {number} was replaced")
+            )
+        return (
+            later("{place} changed {by} when padding was put at the end of the target")
+            if self.key is None
+            else later("{place} changed {by} when target padding at position {number} was replaced")
+        )
 
 
 @dataclass(frozen=True)
@@ -132,7 +170,12 @@ class Cause:
     fixed_code: str
 
     def __str__(self) -> str:
-        return f"This looks like “{self.title}” ({self.name}).\n  Put right: {self.fixed_code}"
+        return say(
+            "This looks like “{title}” ({name}).\n  Put right: {code}",
+            title=say(self.title),
+            name=self.name,
+            code=self.fixed_code,
+        )
 
 
 @dataclass(frozen=True)
@@ -177,23 +220,32 @@ class MaskReport:
     @property
     def headline(self) -> str:
         """The verdict in one sentence."""
-        tried = f"{self.pairs} {self.tried}, {self.replacements} perturbed batches"
+        n: dict[str, Any] = {"n": self.pairs, "batches": self.replacements}
+        tried = (
+            say("{n} pairs, {batches} perturbed batches", **n)
+            if self.tried == "pairs"
+            else say("{n} texts, {batches} perturbed batches", **n)
+        )
+        about = {"subject": self.subject, "tried": tried}
         match self.verdict:
             case "sound":
-                return f"Sound: nothing that must not be seen changed anything in {self.subject} ({tried})."
+                return say("Sound: nothing that must not be seen changed anything in {subject} ({tried}).", **about)
             case "length first":
-                return (
-                    f"Length first: {self.subject} takes (length, batch), as nn.Transformer does without batch_first=True. "
-                    f"In that order nothing that must not be seen changed anything ({tried}). {HOW_TO_TURN}"
+                return say(
+                    "Length first: {subject} takes (length, batch), as nn.Transformer does without batch_first=True. In that "
+                    "order nothing that must not be seen changed anything ({tried}). {what_to_do}",
+                    what_to_do=say(HOW_TO_TURN),
+                    **about,
                 )
             case "leaking":
-                return f"Leaking: {self.subject} sees what it must not see ({tried})."
+                return say("Leaking: {subject} sees what it must not see ({tried}).", **about)
             case "faulty":
-                return f"Faulty: {self.subject} gives numbers that are not finite ({tried})."
+                return say("Faulty: {subject} gives numbers that are not finite ({tried}).", **about)
             case _:
-                return (
-                    f"Not deterministic: {self.subject} gave two answers to the same question, so nothing can be said about "
-                    "its masks. Call .eval(), which turns dropout off, and try again."
+                return say(
+                    "Not deterministic: {subject} gave two answers to the same question, so nothing can be said about its "
+                    "masks. Call .eval(), which turns dropout off, and try again.",
+                    subject=self.subject,
                 )
 
     def __str__(self) -> str:
@@ -229,6 +281,8 @@ def verdict_of(findings: tuple[Finding, ...]) -> Verdict:
 
 
 def _place(kind: Kind, layer: int, head: int, query: int | None) -> str:
-    title = KIND_TITLES[kind]
-    words = f"{title[0].upper()}{title[1:]}, {head_title(layer, head)}"
-    return words if query is None else f"{words}, query {query + 1}"
+    title = kind_words(kind)
+    fields: dict[str, Any] = {"attention": f"{title[0].upper()}{title[1:]}", "head": head_title(layer, head)}
+    if query is None:
+        return say("{attention}, {head}", **fields)
+    return say("{attention}, {head}, query {query}", query=query + 1, **fields)

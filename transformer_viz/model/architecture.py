@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
+from transformer_viz.language import later, say, sentences
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.numbers_in_words import count_words
@@ -119,7 +120,10 @@ def unfolded(numbers: Sequence[int], focus: int) -> list[int | Folded]:
 
 def summary(architecture: Architecture) -> str:
     """`encoder 2 layers → decoder 2 layers`."""
-    return " → ".join(f"{stack.side} {count_words(len(stack.layers), 'layer')}" for stack in architecture.stacks)
+    return " → ".join(
+        say("{side} {layers}", side=say(stack.side), layers=count_words(len(stack.layers), "layer"))
+        for stack in architecture.stacks
+    )
 
 
 def architecture_of(config: ModelConfig) -> Architecture:
@@ -138,24 +142,27 @@ def _begin(config: ModelConfig, side: Side) -> Iterator[Block]:
     width, is_source = config.d_model, side == "encoder"
     size = config.source_vocabulary_size if is_source else config.target_vocabulary_size
     is_scaled = config.embedding_scale == "both" or (config.embedding_scale == "encoder" and is_source)
-    scaled = f", times √{width}" if is_scaled else ""
     is_tied = config.tied_embeddings == "all" and is_source
-    tied = ", which the target has too" if is_tied else ""
-    words = f"Each token becomes a vector of d_model {width}, its row of a table of {size:,} tokens{tied}{scaled}"
-    sentence, title = f"{words}{with_parameters(size * width)}.", "Embedding × √d" if is_scaled else "Embedding"
+    words = say("Each token becomes a vector of d_model {width}, its row of a table of {size:,} tokens", width=width, size=size)
+    words = say("{words}, which the target has too", words=words) if is_tied else words
+    words = say("{words}, times √{width}", words=words, width=width) if is_scaled else words
+    sentence, title = _ended(words, size * width), say("Embedding × √d") if is_scaled else say("Embedding")
     module = "source_embedding" if is_source and not is_tied else "target_embedding"
     yield Block("embedding", title, sentence, f"{side}.embedding", module, size * width)
     if config.position != "none":
         is_learned = config.position == "learned"
         n = config.max_positions * width if is_learned else 0
-        learned, sines = f"a learned vector for each of {config.max_positions:,}", f"sines of base {config.sinusoid_base:,.6g}"
-        words = f"Where the token stands is added to its vector, as {learned if is_learned else sines}{with_parameters(n)}."
-        title = f"+ {'learned' if is_learned else 'sinusoid'} positions"
+        words = (
+            say("Where the token stands is added to its vector, as a learned vector for each of {n:,}", n=config.max_positions)
+            if is_learned
+            else say("Where the token stands is added to its vector, as sines of base {base:,.6g}", base=config.sinusoid_base)
+        )
+        words, title = _ended(words, n), say("+ learned positions") if is_learned else say("+ sinusoid positions")
         yield Block("positions", title, words, f"{side}.positions", "positions", n)
     if config.embedding_norm:
         module = "source_norm" if is_source else "target_norm"
-        words = "The embeddings, positions included:"
-        yield _norm(config, f"{side}.embedding-norm", module, "Embedding norm", words)
+        words = say("The embeddings, positions included:")
+        yield _norm(config, f"{side}.embedding-norm", module, say("Embedding norm"), words)
 
 
 def _sublayers(config: ModelConfig, side: Side, number: int) -> Iterator[Sublayer]:
@@ -163,32 +170,44 @@ def _sublayers(config: ModelConfig, side: Side, number: int) -> Iterator[Sublaye
     width, inner = config.d_model, config.d_ff
     keys, values = config.n_heads * config.key_width, config.n_heads * config.value_width
     n = 2 * width * (keys + values) + config.attention_bias * (2 * keys + values + width)
-    heads = f"{count_words(config.n_heads, 'head')} × d_k {config.key_width}, d_v {config.value_width}, from d_model {width}"
+    heads = say(
+        "{heads} × d_k {d_k}, d_v {d_v}, from d_model {width}",
+        heads=count_words(config.n_heads, "head"),
+        d_k=config.key_width,
+        d_v=config.value_width,
+        width=width,
+    )
     kinds: tuple[tuple[Kind, str], ...] = (("decoder", "attention"), ("cross", "cross_attention"))
     for kind, name in (("encoder", "attention"),) if side == "encoder" else kinds:
         place = f"{side}.{number}.{name}"
-        sentence = f"{LOOKS[kind]}: {heads}{with_parameters(n)}, {_biases(config.attention_bias)}."
-        block = Block("attention", TITLES[kind], sentence, place, place, n, kind, number)
+        words = say("{looks}: {heads}", looks=say(LOOKS[kind]), heads=heads)
+        sentence = _with_biases(_ended(words, n, "{words}"), config.attention_bias)
+        block = Block("attention", say(TITLES[kind]), sentence, place, place, n, kind, number)
         yield _with_norm(config, block, f"{side}.{number}", name)
 
     place = f"{side}.{number}.feed_forward"
     n = 2 * width * inner + config.feed_forward_bias * (width + inner)
     function = {"relu": "ReLU", "gelu": "GELU"}[config.activation]
-    words = f"Each vector by itself goes from d_model {width} to d_ff {inner}, through {function}, and back"
-    sentence = f"{words}{with_parameters(n)}, {_biases(config.feed_forward_bias)}."
-    block = Block("feed-forward", "Feed-forward", sentence, place, place, n, layer=number)
+    words = say(
+        "Each vector by itself goes from d_model {width} to d_ff {inner}, through {function}, and back",
+        width=width,
+        inner=inner,
+        function=function,
+    )
+    sentence = _with_biases(_ended(words, n, "{words}"), config.feed_forward_bias)
+    block = Block("feed-forward", say("Feed-forward"), sentence, place, place, n, layer=number)
     yield _with_norm(config, block, f"{side}.{number}", "feed_forward")
 
 
 def _with_norm(config: ModelConfig, block: Block, layer: str, name: str) -> Sublayer:
     """The sublayer of a block, with the norm where this variant has it."""
     module = f"{layer}.{'norm' if config.shared_norm else f'around_{name}.norm'}"
-    title = "Shared norm" if config.shared_norm else "Norm"
-    more = " All sublayers of this layer have the same norm." if config.shared_norm else ""
+    title = say("Shared norm") if config.shared_norm else say("Norm")
+    more = say("All sublayers of this layer have the same norm.") if config.shared_norm else ""
     position, what = {
-        "pre": ("before", "A copy of the stream, before it is read:"),
-        "post": ("after", "The stream, after the addition:"),
-        "residual-post": ("within", "What is added, before the addition:"),
+        "pre": ("before", say("A copy of the stream, before it is read:")),
+        "post": ("after", say("The stream, after the addition:")),
+        "residual-post": ("within", say("What is added, before the addition:")),
     }[config.norm]
     norms: dict[str, Any] = {position: _norm(config, f"{block.place}.{position}", module, title, what, block.layer, more)}
     return Sublayer(block, **norms)
@@ -197,25 +216,38 @@ def _with_norm(config: ModelConfig, block: Block, layer: str, name: str) -> Subl
 def _norm(
     config: ModelConfig, place: str, module: str, title: str, what: str, layer: int | None = None, more: str = ""
 ) -> Block:
-    learned = "then scaled and shifted by learned numbers" if config.norm_affine else "with nothing learned"
     n = 2 * config.d_model if config.norm_affine else 0
-    sentence = f"{what} each vector is brought to mean 0 and variance 1, {learned}{with_parameters(n)}.{more}"
-    title = title if config.norm_affine else f"{title} (fixed)"
+    words = (
+        say("{what} each vector is brought to mean 0 and variance 1, then scaled and shifted by learned numbers", what=what)
+        if config.norm_affine
+        else say("{what} each vector is brought to mean 0 and variance 1, with nothing learned", what=what)
+    )
+    sentence = sentences(filter(None, [_ended(words, n), more]))
+    title = title if config.norm_affine else say("{title} (fixed)", title=title)
     return Block("norm", title, sentence, place, module, n, layer=layer)
 
 
 def _end(config: ModelConfig, side: Side) -> Iterator[Block]:
     """The blocks from the output of the last layer to the logits, or to the memory that a decoder reads."""
     if config.final_norm:
-        what = f"What leaves the {side}'s last layer:"
-        yield _norm(config, f"{side}.final-norm", f"{side}_norm", "Final norm", what)
+        what = say("What leaves the {side}'s last layer:", side=say(side))
+        yield _norm(config, f"{side}.final-norm", f"{side}_norm", say("Final norm"), what)
     if side == "decoder":
         size, is_tied = config.target_vocabulary_size, config.tied_embeddings != "none"
         n = (0 if is_tied else config.d_model * size) + config.output_bias * size
-        tied = ", with the target embedding's own table" if is_tied else ""
-        words = f"The vector of d_model {config.d_model} becomes a logit for each of {size:,} tokens{tied}{with_parameters(n)}"
-        sentence = f"{words}, {_biases(config.output_bias)}; a softmax makes probabilities of them."
-        yield Block("output", "Output (tied)" if is_tied else "Output projection", sentence, "decoder.output", "output", n)
+        words = say(
+            "The vector of d_model {width} becomes a logit for each of {size:,} tokens", width=config.d_model, size=size
+        )
+        words = say("{words}, with the target embedding's own table", words=words) if is_tied else words
+        words = _ended(words, n, "{words}")
+        sentence = (
+            say("{words}, with biases; a softmax makes probabilities of them.", words=words)
+            if config.output_bias
+            else say("{words}, without biases; a softmax makes probabilities of them.", words=words)
+        )
+        yield Block(
+            "output", say("Output (tied)") if is_tied else say("Output projection"), sentence, "decoder.output", "output", n
+        )
 
 
 def architecture_of_sizes(sizes: Sizes) -> Architecture:
@@ -230,26 +262,31 @@ def architecture_of_sizes(sizes: Sizes) -> Architecture:
         for kind in kinds:
             for number in sizes.layers[kind]:
                 window = sizes.windows.get(kind, {}).get(number)
-                far = f", {window:,} positions far" if window else ""
-                sentence = f"{LOOKS[kind]}{far}: {count_words(sizes.heads[kind], 'head')}."
-                block = Block("attention", TITLES[kind], sentence, f"{side}.{number}.{kind}", kind=kind, layer=number)
+                looks, heads = say(LOOKS[kind]), count_words(sizes.heads[kind], "head")
+                looks = say("{looks}, {n:,} positions far", looks=looks, n=window) if window else looks
+                sentence = say("{sentence}.", sentence=say("{looks}: {heads}", looks=looks, heads=heads))
+                block = Block("attention", say(TITLES[kind]), sentence, f"{side}.{number}.{kind}", kind=kind, layer=number)
                 layers[number].append(Sublayer(block, is_residual=False))
         n_read = sizes.vocabulary if side == "decoder" else sizes.source_vocabulary or sizes.vocabulary
-        words = f"Each token becomes a vector, its row of a table of {n_read:,} tokens."
-        begin, end = Block("embedding", "Embedding", words, f"{side}.embedding"), ()
+        words = say("Each token becomes a vector, its row of a table of {n:,} tokens.", n=n_read)
+        begin, end = Block("embedding", say("Embedding"), words, f"{side}.embedding"), ()
         if sizes.vocabulary and (side == "decoder" or sizes.kinds == ("encoder",)):
-            words = f"The vector becomes a logit for each of {sizes.vocabulary:,} tokens."
-            end = (Block("output", "Output projection", words, f"{side}.output"),)
+            words = say("The vector becomes a logit for each of {n:,} tokens.", n=sizes.vocabulary)
+            end = (Block("output", say("Output projection"), words, f"{side}.output"),)
         stacks.append(Stack(side, (begin,), tuple(layers), tuple(map(tuple, layers.values())), end))
-    untold = "Feed-forward layers, norms and residual connections are not drawn: its reader does not tell them."
+    untold = say("Feed-forward layers, norms and residual connections are not drawn: its reader does not tell them.")
     return Architecture(tuple(stacks), untold)
 
 
-TITLES: dict[Kind, str] = {"encoder": "Self-attention", "decoder": "Masked self-attention", "cross": "Cross-attention"}
+TITLES: dict[Kind, str] = {
+    "encoder": later("Self-attention"),
+    "decoder": later("Masked self-attention"),
+    "cross": later("Cross-attention"),
+}
 LOOKS: dict[Kind, str] = {
-    "encoder": "Each token looks at all of them",
-    "decoder": "Each token looks at itself and at those before it",
-    "cross": "Each written token looks at what the encoder made of the source",
+    "encoder": later("Each token looks at all of them"),
+    "decoder": later("Each token looks at itself and at those before it"),
+    "cross": later("Each written token looks at what the encoder made of the source"),
 }
 
 
@@ -258,5 +295,18 @@ def with_parameters(n_parameters: int) -> str:
     return f"; {count_words(n_parameters, 'parameter')}" if n_parameters else ""
 
 
-def _biases(has: bool) -> str:
-    return "with biases" if has else "without biases"
+def _ended(words: str, n_parameters: int, end: str = later("{words}.")) -> str:
+    """`Each token …; 1,024 parameters.`, or without them where there are none.
+
+    Args:
+        words: a sentence without its end.
+        n_parameters: of the block.
+        end: a template for its end.
+    """
+    if n_parameters:
+        words = say("{words}; {parameters}", words=words, parameters=count_words(n_parameters, "parameter"))
+    return say(end, words=words)
+
+
+def _with_biases(words: str, has: bool) -> str:
+    return say("{words}, with biases.", words=words) if has else say("{words}, without biases.", words=words)

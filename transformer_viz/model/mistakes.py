@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.errors import OptionError, join_names
+from transformer_viz.language import later
 from transformer_viz.model import masks
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import MISTAKE_TITLES, Kind, Reason
@@ -57,8 +58,10 @@ class Mistake:
 _ALL = (
     Mistake(
         name="no-causal",
-        wrong="The decoder reads the tokens that it is about to write. A model that is trained so looks perfect, since the "
-        "answer is in its input, and writes nonsense as soon as it must decode.",
+        wrong=later(
+            "The decoder reads the tokens that it is about to write. A model that is trained so looks perfect, since the "
+            "answer is in its input, and writes nonsense as soon as it must decode."
+        ),
         faulty_code="model(source, target)",
         fixed_code="model(source, target, tgt_mask=nn.Transformer.generate_square_subsequent_mask(target.shape[1]))",
         parts=lambda right: (right.key_padding, torch.zeros_like(right.future)),
@@ -67,7 +70,7 @@ _ALL = (
     ),
     Mistake(
         name="causal-off-by-one",
-        wrong="Every query may see one token too many: exactly the one that it must predict.",
+        wrong=later("Every query may see one token too many: exactly the one that it must predict."),
         faulty_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=2)",
         fixed_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)",
         parts=lambda right: (
@@ -79,24 +82,30 @@ _ALL = (
     ),
     Mistake(
         name="invalid-by-invalid",
-        wrong="A cell is masked only where the query and the key are both padding, so every real query still looks at "
-        "padded keys.",
+        wrong=later(
+            "A cell is masked only where the query and the key are both padding, so every real query still looks at "
+            "padded keys."
+        ),
         faulty_code="masked = padding[:, :, None] & padding[:, None, :]",
         fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)",
         parts=lambda right: (right.query_padding & right.key_padding, right.future),
     ),
     Mistake(
         name="source-mask-forgotten",
-        wrong="The encoder masks the source's padding, the cross-attention of the decoder does not: what a sentence becomes "
-        "depends on how long its neighbours in the batch are.",
+        wrong=later(
+            "The encoder masks the source's padding, the cross-attention of the decoder does not: what a sentence becomes "
+            "depends on how long its neighbours in the batch are."
+        ),
         faulty_code="logits = model.decode(target, memory)",
         fixed_code="logits = model.decode(target, memory, source_padding)",
         parts=lambda right: (right.key_padding & (right.kind != "cross"), right.future),
     ),
     Mistake(
         name="padded-queries-nan",
-        wrong="The rows of padded queries are masked as well. The softmax of a row of −∞ is NaN, and 0 · NaN is NaN: the next "
-        "layer carries it into every real token.",
+        wrong=later(
+            "The rows of padded queries are masked as well. The softmax of a row of −∞ is NaN, and 0 · NaN is NaN: the next "
+            "layer carries it into every real token."
+        ),
         faulty_code="masked = padding[:, :, None] | padding[:, None, :]\n"
         'weights = scores.masked_fill(masked, float("-inf")).softmax(-1)',
         fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)  # nobody reads a padded row",
@@ -104,8 +113,10 @@ _ALL = (
     ),
     Mistake(
         name="wrong-sign",
-        wrong="The mask is added with a plus: what must not be seen wins every softmax. In float32 a score vanishes "
-        "beside 10⁹, so the weight is spread evenly over the forbidden cells.",
+        wrong=later(
+            "The mask is added with a plus: what must not be seen wins every softmax. In float32 a score vanishes "
+            "beside 10⁹, so the weight is spread evenly over the forbidden cells."
+        ),
         faulty_code="scores = scores + masked * 1e9",
         fixed_code='scores = scores.masked_fill(masked, float("-inf"))',
         # Neither: in a row with anything masked, exactly the rest is.
@@ -118,8 +129,10 @@ _ALL = (
     ),
     Mistake(
         name="wrong-axis",
-        wrong="The padding mask lies on the query axis instead of the key axis. No shape complains; padded queries see nothing "
-        "and real ones see all the padding.",
+        wrong=later(
+            "The padding mask lies on the query axis instead of the key axis. No shape complains; padded queries see nothing "
+            "and real ones see all the padding."
+        ),
         faulty_code="masked = padding[:, None, :, None]  # (batch, head, query, key)",
         fixed_code="masked = padding[:, None, None, :]  # (batch, head, query, key)",
         # In cross-attention the two axes differ in length, and torch would refuse the shape.

@@ -455,7 +455,7 @@ function secondWords(chart, query, key) {
 const NATS = later("nats"), OF_LARGEST = later("of the row's largest");
 
 export function besideWords(beside, value) {
-  const { word, unit } = beside, sign = unit === NATS && value > 0 ? "+" : "", number = `${sign}${value.toFixed(2)}`;
+  const { word, unit } = beside, sign = [NATS, say(NATS)].includes(unit) && value > 0 ? "+" : "", number = `${sign}${value.toFixed(2)}`;
   if (Number.isNaN(value)) return say(", {word} cannot be asked", { word });
   if (!unit) return say(", {word} {number}", { word, number });
   return say(", {word} {number} {unit}", { word, number, unit: [NATS, OF_LARGEST].includes(unit) ? say(unit) : unit });

@@ -73,7 +73,7 @@ class ModuleModel:
         """Where its parameters are."""
         return self.network.passes.device
 
-    @cached_property
+    @property
     def architecture(self) -> Architecture:
         """Its attention alone, since no more is known."""
         return architecture_of_sizes(self.network.sizes)

@@ -13,7 +13,7 @@ from cachetools import LRUCache, TTLCache
 from transformer_viz import app_folders, checkpoints, readers, tasks, untrusted_files
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
-from transformer_viz.language import enumerated, say
+from transformer_viz.language import ENGLISH, enumerated, say, speaking
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import bytes_words, compact_words
 from transformer_viz.views.cache import long_jobs
@@ -100,7 +100,9 @@ def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
             if not job.report(Progress(words, share)):
                 raise late
 
-        return load_within(key, needed, lambda: readers.load_named(name, device, report))
+        # What a model says of itself is kept for all visitors.
+        with speaking(ENGLISH):
+            return load_within(key, needed, lambda: readers.load_named(name, device, report))
 
     try:
         with st.spinner(literal(words)) if is_small else nullcontext():

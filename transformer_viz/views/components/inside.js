@@ -20,7 +20,8 @@ class Inside {
     root.addEventListener("keydown", (event) => this.key(event));
   }
 
-  drawn({ place }) {
+  drawn({ place, words }) {
+    this.words = words;
     const isSame = String(place) === String(this.place);
     this.place = place;
     this.to(isSame ? this.station : undefined);
@@ -48,7 +49,9 @@ class Inside {
     const { label, axis, values } = strip.dataset, numbers = values.split(" ");
     strip.dataset.place = place;
     if (strip.id) strip.dataset.at = `${strip.id}.${place + 1}`;
-    strip.querySelector(".tip").textContent = say("{name}, {place} of {count}: {number}", { name: label, place: place + 1, count: numbers.length, number: numbers[place] });
+    strip.querySelector(".tip").textContent = filled(this.words.tip, {
+      name: label, place: place + 1, n: numbers.length, number: numbers[place],
+    });
     strip.classList.toggle("late", place > numbers.length / 2);
     this.root.dataset.axis = axis;
     this.root.style.setProperty("--at", place);
@@ -84,9 +87,14 @@ class Inside {
       station.classList.toggle("seen", i < this.station);
     });
     const title = next?.querySelector("h2").textContent.replace(/^\d+/, "");
-    this.root.querySelector(".walk").textContent = !now ? say("▶ Show the way") : next ? say("Next: {station}", { station: title }) : say("All of it");
+    this.root.querySelector(".walk").textContent = !now ? this.words.walk : next ? filled(this.words.next, { title }) : this.words.all;
     this.root.querySelector(".said").textContent = now?.querySelector("header").textContent ?? "";
   }
+}
+
+// A template of the page's language with its places filled in.
+function filled(template, fields) {
+  return template.replace(/\{(\w+)\}/g, (_, name) => fields[name]);
 }
 
 // A vector, and which of its numbers the pointer is on.

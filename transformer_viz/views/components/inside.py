@@ -17,10 +17,11 @@ import numpy as np
 from markupsafe import Markup, escape
 from PIL import Image
 
-from transformer_viz.analysis.sentences import of_run
+from transformer_viz.analysis.sentences import of_run, say_sentence
 from transformer_viz.figures.theme import THEMES, ThemeName, even_scale, rgb
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
+from transformer_viz.language import enumerated, later, say, sentences
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import REASON_WORDS, head_title, kind_words, place_label
 from transformer_viz.text_display import display_token
@@ -64,7 +65,7 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         KEY,
         on_press,
         script=_script(),
-        data={"place": [inside.kind, inside.layer, inside.head, inside.row]},
+        data={"place": [inside.kind, inside.layer, inside.head, inside.row], "words": _words_of_script()},
         way=[explain(inside, address) for address in way],
         at=at,
         vector=vector,
@@ -72,6 +73,13 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         formula=_formula,
         **drawn,
     )
+
+
+def _words_of_script() -> dict[str, str]:
+    """With the places that the script fills in."""
+    tip = say("{name}, {place} of {n}: {number}", name="{name}", place="{place}", n="{n}", number="{number}")
+    title = say("Next: {title}", title="{title}")
+    return {"walk": say("▶ Show the way"), "next": title, "all": say("All of it"), "tip": tip}
 
 
 @functools.cache
@@ -121,9 +129,9 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
     n_more = len(inside.key_tokens) - len(keys)
     written = "" if inside.written is None else f"→{display_token(inside.written)}"
     row = of_run(place_label(inside.row, display_token(inside.row_token)) + written)
-    hint = "The row is that of the step; one that is pinned in the map stays."
+    hint = say("The row is that of the step; one that is pinned in the map stays.")
     if inside.kind == "encoder" and inside.written is None:
-        hint = "A click on a row of the map shows another row."
+        hint = say("A click on a row of the map shows another row.")
     enters, flow, leaves = _enters(inside), _flow(inside, keys, looks), _leaves(inside)
     for station in (*enters, *flow, *leaves):
         _paint(station["cells"], _palettes(looks.theme)[0])
@@ -131,23 +139,24 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
     return {
         "large": looks.large,
         "dark": looks.theme == "dark",
-        "row": [
-            ("plain", "Row "),
-            row,
-            ("plain", f", {head_title(inside.layer, inside.head)} of the {kind_words(inside.kind)}"),
-        ],
+        "row": say_sentence(
+            "Row {row}, {head} of the {attention}",
+            row=row,
+            head=head_title(inside.layer, inside.head),
+            attention=kind_words(inside.kind),
+        ),
         "hint": hint,
-        "words": "One row of one head, from input to output",
+        "words": say("One row of one head, from input to output"),
         "enters": enters,
         "names": [
             {"text": "q", "class": "word top"},
             *({"text": numbers.label(inside, key), "class": "pinned" if key == pinned else ""} for key in keys),
-            *([{"text": f"{n_more} more", "class": "word"}] if n_more else []),
+            *([{"text": say("{n} more", n=n_more), "class": "word"}] if n_more else []),
             {"text": "", "class": "word together"},
         ],
         "flow": flow,
         "leaves": leaves,
-        "untold": f"Not known of this model: {', '.join(untold)}." if untold else "",
+        "untold": say("Not known of this model: {names}.", names=enumerated(map(say, untold))) if untold else "",
         "lens": _lens(inside),
     }
 
@@ -170,7 +179,13 @@ def _of_each(inside: Inside, name: str, keys: Sequence[int], axis: str = "") -> 
     assert found is not None
     cells: list[Cell] = []
     for key in keys:
-        value, cell = found[key], {"address": f"{name}.{key + 1}", "label": f"{number.said} of {numbers.label(inside, key)}"}
+        value, cell = (
+            found[key],
+            {
+                "address": f"{name}.{key + 1}",
+                "label": say("{number} of {key}", number=say(number.said), key=numbers.label(inside, key)),
+            },
+        )
         more = {"values": [*map(_WORDS, value.tolist())], "numbers": value, "axis": axis} if axis else {"text": _WORDS(value)}
         cells.append({**cell, **more})
     return cells
@@ -180,7 +195,7 @@ def _of_place(inside: Inside, name: str, axis: str = "d_model") -> Cell:
     """A vector by its name in an address."""
     found = numbers.NUMBERS[name].make(inside)
     assert found is not None
-    return _vector(found, name, numbers.NUMBERS[name].said, axis)
+    return _vector(found, name, say(numbers.NUMBERS[name].said), axis)
 
 
 def _has(inside: Inside, *names: str) -> bool:
@@ -188,7 +203,7 @@ def _has(inside: Inside, *names: str) -> bool:
 
 
 def _said(term: str) -> str:
-    return f"{glossary.TERMS[term].sentence}."
+    return say("{sentence}.", sentence=say(glossary.TERMS[term].sentence))
 
 
 # ---- before the keys
@@ -199,11 +214,11 @@ def _enters(inside: Inside) -> list[Station]:
     first, of = ("residual_before", "norm(x)") if inside.norm == "pre" else ("entered", "x")
     stations = []
     if _has(inside, first):
-        words = "The vector of this row's token, as the layers below have computed it."
-        stations.append(_stream(inside, first, "What enters", "x", words))
+        words = say("The vector of this row's token, as the layers below have computed it.")
+        stations.append(_stream(inside, first, say("What enters"), "x", words))
     if first != "entered" and _has(inside, "entered"):
-        stations.append(_stream(inside, "entered", "Norm", of, _said("norm")))
-    return [*stations, _stream(inside, "query", "Query", f"q = {of} W_Q", _said("query"), "d_k")]
+        stations.append(_stream(inside, "entered", say("Norm"), of, _said("norm")))
+    return [*stations, _stream(inside, "query", say("Query"), f"q = {of} W_Q", _said("query"), "d_k")]
 
 
 def _stream(inside: Inside, name: str, title: str, formula: str, words: str, axis: str = "d_model") -> Station:
@@ -234,31 +249,43 @@ def _flow(inside: Inside, keys: Sequence[int], looks: Looks) -> list[Station]:
         cells = [cell for each in columns for cell in each["cells"] if cell]
         stations.append(_station(name, title, formula, words, cells, columns=columns))
 
-    words = _said("key") + (" Here they are those of the source, as the encoder has read it." if inside.kind == "cross" else "")
+    of_source = say("Here they are those of the source, as the encoder has read it.")
+    words = sentences([_said("key"), *([of_source] if inside.kind == "cross" else [])])
     top = _of_place(inside, "query", "d_k")
-    add("keys", "Keys", "k = x W_K", words, column("strip", "k, under q", _of_each(inside, "key", keys, "d_k"), blank, top=top))
+    add(
+        "keys",
+        say("Keys"),
+        "k = x W_K",
+        words,
+        column("strip", say("k, under q"), _of_each(inside, "key", keys, "d_k"), blank, top=top),
+    )
 
     if inside.scores is not None and inside.scale is not None:
         between = _between(inside)
         columns = [column("number", head, _of_each(inside, name, keys), blank) for name, head in between]
-        columns[-1]["cells"][-1] = _number(numbers.largest(inside), "largest", "the largest score", prefix="largest")
-        words = "How well each key fits the query: the dot product of both."
+        columns[-1]["cells"][-1] = _number(numbers.largest(inside), "largest", say("the largest score"), prefix=say("largest"))
+        words = say("How well each key fits the query: the dot product of both.")
         if inside.masked.any():
             closed: list[Cell | None] = []
             for key in keys:
-                why, label = REASON_WORDS[int(inside.reasons[key])], f"mask of {numbers.label(inside, key)}"
+                why, label = (
+                    say(REASON_WORDS[int(inside.reasons[key])]),
+                    say("{number} of {key}", number=say("mask"), key=numbers.label(inside, key)),
+                )
                 closed.append({"address": f"mask.{key + 1}", "label": label, "masked": why} if inside.masked[key] else None)
             n_closed = int(inside.masked[rest].sum())
-            columns.append(column("mask", "mask", closed, [{"masked": f"{n_closed} masked"}] if n_closed else blank))
-            words += " A masked key is out, whatever its score."
-        add("scores", "Scores", " ".join(["q · k", *(head for _, head in between[1:])]), words, *columns)
+            columns.append(
+                column("mask", say("mask"), closed, [{"masked": say("{n} masked", n=n_closed)}] if n_closed else blank)
+            )
+            words = sentences([words, say("A masked key is out, whatever its score.")])
+        add("scores", say("Scores"), " ".join(["q · k", *(head for _, head in between[1:])]), words, *columns)
 
     columns = []
     if inside.scores is not None:
         exps = numbers.exps(inside)
-        more = [_number(exps[rest].sum(), None, "all other keys together")] if rest else []
-        together = _number(exps.sum(), "sum", "sum of the row", prefix="sum")
-        columns.append(column("number", "e^{score − largest}", _of_each(inside, "exp", keys), more, together=together))
+        more = [_number(exps[rest].sum(), None, say("all other keys together"))] if rest else []
+        together = _number(exps.sum(), "sum", say("sum of the row"), prefix=say("sum"))
+        columns.append(column("number", say("e^{{score − largest}}"), _of_each(inside, "exp", keys), more, together=together))
     cells = _of_each(inside, "weight", keys)
     # The colours that the map has.
     shares = np.nan_to_num(inside.weights[keys]).clip(0, 1)
@@ -267,15 +294,21 @@ def _flow(inside: Inside, keys: Sequence[int], looks: Looks) -> list[Station]:
         cell["tint"] = f"rgb{(*tint,)}"
     # Its own arithmetic is that of all but the largest.
     address = "rest" if keys == numbers.shown_keys(inside) else None
-    more = [_number(inside.weights[rest].sum(), address, "weight of all other keys")] if rest else []
-    add("weights", "Weights", "softmax", _said("softmax"), *columns, column("weight", "÷ sum", cells, more))
+    more = [_number(inside.weights[rest].sum(), address, say("weight of all other keys"))] if rest else []
+    add("weights", say("Weights"), "softmax", _said("softmax"), *columns, column("weight", say("÷ sum"), cells, more))
 
-    add("values", "Values", "v = x W_V", _said("value"), column("strip", "v", _of_each(inside, "value", keys, "d_v"), blank))
+    add(
+        "values",
+        say("Values"),
+        "v = x W_V",
+        _said("value"),
+        column("strip", "v", _of_each(inside, "value", keys, "d_v"), blank),
+    )
 
-    more = [_vector(numbers.parts(inside)[rest].sum(0), None, "all other keys together", "d_v")] if rest else []
+    more = [_vector(numbers.parts(inside)[rest].sum(0), None, say("all other keys together"), "d_v")] if rest else []
     cells, together = _of_each(inside, "part", keys, "d_v"), _of_place(inside, "output", "d_v")
-    words = "Each value times its weight. Their sum is the output of this head."
-    add("output", "Output", "Σ weight × v", words, column("strip", "weight × v", cells, more, together=together))
+    words = say("Each value times its weight. Their sum is the output of this head.")
+    add("output", say("Output"), say("Σ weight × v"), words, column("strip", say("weight × v"), cells, more, together=together))
     return stations
 
 
@@ -285,12 +318,12 @@ def _between(inside: Inside) -> list[tuple[str, str]]:
     by = (
         f"÷ √{n}" if inside.scale is not None and math.isclose(inside.scale, n**-0.5, rel_tol=1e-6) else f"× {inside.scale:.3g}"
     )
-    done = [by] * (inside.scale != 1) + ["soft-capped"] * (inside.softcap is not None)
+    done = [by] * (inside.scale != 1) + [say("soft-capped")] * (inside.softcap is not None)
     if inside.bias is None:
         names = [*("dot", "scaled")[: len(done)], "score"]
         return list(zip(names, ["q · k", *done], strict=True))
     names = ["dot", *["scaled"] * (inside.scale != 1), *["capped"] * (inside.softcap is not None), "bias", "score"]
-    return list(zip(names, ["q · k", *done, "+ bias", "= score"], strict=True))
+    return list(zip(names, ["q · k", *done, say("+ bias"), say("= score")], strict=True))
 
 
 # ---- after the keys
@@ -300,31 +333,31 @@ def _leaves(inside: Inside) -> list[Station]:
     """From W_O to the residual stream, with the norm where this model has it."""
     stations = []
     if _has(inside, "projected"):
-        words = f"{_said('output projection')} This is what this head adds."
-        stations.append(_stream(inside, "projected", "The head's share", "output W_O", words))
+        words = sentences([_said("output projection"), say("This is what this head adds.")])
+        stations.append(_stream(inside, "projected", say("The head's share"), say("output W_O"), words))
     is_normed, after = _has(inside, "normed"), "residual_after"
     added = "added"
     if is_normed and inside.norm == "residual-post":
-        stations.append(_stream(inside, "added", "All heads", "", "What all heads of the layer add together."))
-        stations.append(_stream(inside, "normed", "Norm", "norm(added)", _said("norm")))
+        stations.append(_stream(inside, "added", say("All heads"), "", say("What all heads of the layer add together.")))
+        stations.append(_stream(inside, "normed", say("Norm"), say("norm(added)"), _said("norm")))
         added = "normed"
     elif is_normed and inside.norm == "post":
         after = "norm_input"
     if _has(inside, "residual_before", added, after):
         cells = [_of_place(inside, name) for name in ("residual_before", added, after)]
         lines = list(zip(("", "+", "="), cells, strict=True))
-        stations.append(_station("residual", "Residual stream", "", _said("residual stream"), cells, lines=lines))
+        stations.append(_station("residual", say("Residual stream"), "", _said("residual stream"), cells, lines=lines))
     if after == "norm_input":
-        stations.append(_stream(inside, "residual_after", "Norm", "norm(sum)", _said("norm")))
+        stations.append(_stream(inside, "residual_after", say("Norm"), say("norm(sum)"), _said("norm")))
     return stations
 
 
 _PARTS = {
-    "entered": "what enters",
-    "scores": "the scores",
-    "projected": "the way through W_O",
-    "residual_before": "the residual stream",
-    "added": "what all heads add",
+    "entered": later("what enters"),
+    "scores": later("the scores"),
+    "projected": later("the way through W_O"),
+    "residual_before": later("the residual stream"),
+    "added": later("what all heads add"),
 }
 
 
@@ -333,7 +366,7 @@ def _lens(inside: Inside) -> dict[str, Any] | None:
         return None
     rows = [
         {
-            "name": f"after {logit_lens.state_name(state)}",
+            "name": say("after {state}", state=logit_lens.state_name(state)),
             "candidates": [
                 {
                     "token": display_token(token),
@@ -347,8 +380,8 @@ def _lens(inside: Inside) -> dict[str, Any] | None:
         for state, step in enumerate(inside.lens)
     ]
     return {
-        "title": "What each layer would write",
-        "words": logit_lens.CANNOT_SAY,
+        "title": say("What each layer would write"),
+        "words": say(logit_lens.CANNOT_SAY),
         "verdict": logit_lens.lens_summary(inside),
         "rows": rows,
     }

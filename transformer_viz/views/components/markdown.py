@@ -3,6 +3,7 @@
 import re
 
 from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.language import say
 from transformer_viz.text_display import display_text
 
 _ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"})
@@ -28,7 +29,7 @@ def sentence(text: str) -> str:
 
 def of_run(text: str) -> str:
     """A text of a run, its spaces to be seen; `(empty)` where there is none."""
-    return literal(display_text(text)) or "(empty)"
+    return literal(display_text(text)) or say("(empty)")
 
 
 def said(sentence: Sentence) -> str:

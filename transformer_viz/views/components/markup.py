@@ -11,9 +11,8 @@ from typing import Any, cast
 import streamlit as st
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from transformer_viz import language
 from transformer_viz.language import say
-from transformer_viz.viewer import modules, script_words
+from transformer_viz.viewer import modules
 from transformer_viz.views.components import presses
 
 _VIEWS = Path(__file__).parents[1]
@@ -53,16 +52,14 @@ def show(
             on_press(pressed)
 
     html = TEMPLATES.get_template(template).render(parts)
-    _component(template, style, script, language.current())(
-        key=key, data={"html": html, **(data or {})}, on_presses_change=heard
-    )
+    _component(template, style, script)(key=key, data={"html": html, **(data or {})}, on_presses_change=heard)
 
 
 @cache
-def _component(template: str, style: str, script: str, now: str) -> Any:
-    """Registered once a process for each template and language."""
+def _component(template: str, style: str, script: str) -> Any:
+    """Registered once a process for each template."""
     place = _VIEWS / template
     css, own = (path.read_text(encoding="utf-8") for path in (place.with_suffix(".css"), Path(__file__).with_suffix(".js")))
-    name = f"transformer-viz-{place.stem}{language.suffix()}"
-    js = script_words.spoken(f"{modules.script('presses.js', 'language.js')}\n{script}\n{own}")
+    name = f"transformer-viz-{place.stem}"
+    js = f"{modules.script('presses.js')}\n{script}\n{own}"
     return st.components.v2.component(name, html='<div class="markup"></div>', css=f"{style}\n{css}", js=js)

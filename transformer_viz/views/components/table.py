@@ -6,8 +6,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.language import known
+from transformer_viz.language import known, later
 from transformer_viz.views import glossary
+
+_COLUMNS = (later("rank"), later("text"), later("tokens"), later("answer"), later("map"), later("score"), later("log p"))
+"""Titles of columns that are no terms of the glossary; they are said where they are drawn."""
 
 
 def show(columns: Mapping[str, Sequence[Any]], label: str, *, percents: Sequence[str] = (), places: int = 2) -> None:

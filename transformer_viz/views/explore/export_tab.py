@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.addresses import AttentionAddress
-from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import packed_heads, saving
 from transformer_viz.export.saving import file_name
@@ -107,7 +106,7 @@ def _offer_run(trace: Trace, chosen: str, at: focus.Focus, looks: dict[str, Any]
             "{kind}, {head}, {place}",
             kind=kind_words(view.kind),
             head=head_title(view.layer, view.head),
-            place=place_words(view.step, step_name(trace)),
+            place=say("step {step}", step=view.step + 1) if trace.writes else place_words(view.step),
         )
         st.text(say("on the screen: {words}", words=words))
     return Call(saving.save, trace, name, **options)
@@ -117,7 +116,7 @@ def _offer_data(shown: Shown, at: focus.Focus) -> Call | None:
     """Offers the run as data, in the format whose button was pressed. Returns the call that saves it."""
     state, trace, view = st.session_state, shown.trace, at.view
     for name, (words, _, about) in _DATA.items():
-        st.button(words, f"data-{name}", about, state.update, kwargs={"data_asked": (at.run, name)}, width="stretch")
+        st.button(say(words), f"data-{name}", say(about), state.update, kwargs={"data_asked": (at.run, name)}, width="stretch")
     run, chosen = state.get("data_asked", ("", ""))
     if run != at.run:
         return None

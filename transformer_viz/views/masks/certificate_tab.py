@@ -1,11 +1,13 @@
 """The leak certificate of the model, with the edits and the mistake that are set on the page."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from transformer_viz import language
 from transformer_viz.language import later, say, sentences
 from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.mask_checks.result import RULES
@@ -19,6 +21,13 @@ from transformer_viz.views.state import link
 TITLE, ORDER = later("Certificate"), 4
 _CHECKED = (6_000, 100_000)
 """Tokens that a check reads, roughly: of texts, and of a task's pairs."""
+
+
+def _subject(setup: Setup) -> str:
+    """What was checked."""
+    name, of_change = setup.model.name, setup.change_words()
+    subject = say("model {name}", name=name) if setup.model.task is None else say("checkpoint {name}", name=name)
+    return say("{subject} with {change}", subject=subject, change=of_change) if of_change else subject
 
 
 def show(setup: Setup) -> None:
@@ -41,6 +50,8 @@ def show(setup: Setup) -> None:
     if link.asking_toggle(say("Check this model"), key="certificate", of=setup.made_of["certificate"]):
         cost = float(_CHECKED[model.task is not None] * model.n_parameters)
         report = compute(say("Replacing what must not be seen"), cost, check_masks, model, **changed)
+        # What was found is kept for all visitors, whatever their language.
+        report = replace(report, subject=_subject(setup)) if language.current() != language.ENGLISH else report
         # The verdict, the mistake that it looks like, and the largest change by rule.
         box, icon = (st.success, ":material/verified:") if report.sound else (st.error, ":material/gpp_bad:")
         box(literal(report.headline), icon=icon)

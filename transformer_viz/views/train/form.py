@@ -12,7 +12,7 @@ import streamlit as st
 
 from transformer_viz import tasks
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.language import later, say
+from transformer_viz.language import known, later, say
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.recipe import Recipe
@@ -59,6 +59,15 @@ FLOATS = {"dropout": (later("Dropout"), 0.0, 0.99), "sinusoid_base": (later("Sin
 MODEL = (*SIZES, *SWITCHES, *FLOATS)
 FIELDS = (*MODEL, *NUMBERS, *CHOICES)
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(Recipe)}
+_SUMMARIES = (
+    later("No bias and no learned norm anywhere; d_k and d_v free of the model's width."),
+    later("The layout of the 2017 paper: norm(x + f(x)), a separate norm for every sublayer."),
+    later("The modern default: x + f(norm(x)) and a final norm on both stacks."),
+    later("Word reversal with x + norm(f(x))."),
+    later("One norm module for all sublayers of a block, and a norm on scaled embeddings."),
+    later("What `torch.nn.Transformer` computes: norm(x + f(x)), and one more norm after each stack."),
+)
+"""What the descriptions of the variants begin with."""
 _WIDTH = 90
 """Of a line of the command."""
 
@@ -125,7 +134,7 @@ def show() -> Recipe | None:
         reset |= {"default": _VARIANT, "help": _help("Variant")}
         variant = link.selectbox(say("Variant"), variants.names(), key="train_variant", said=str, **reset)
     summary, _, more = variants.description(variant).partition("\n\n")
-    right.caption(literal(summary), help=literal(more))
+    right.caption(literal(known(summary)), help=literal(more))
     try:
         base = _effective(recipe_for(task, variant))
     except TransformerVizError as error:
