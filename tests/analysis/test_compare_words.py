@@ -90,7 +90,7 @@ def test_a_number_that_is_none_is_said(hello: Trace) -> None:
     weights[0, 0, 0, 0] = np.nan
     broken = replace(hello, attentions=with_parts(hello, "cross", weights=weights), mistake="negated-additive")
     assert "B has no number" in said(hello, broken)
-    assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in L1 H1, row 1, column 1")
+    assert rows(hello, broken)["cross-attention"][1:] == ("NaN", "not a number in L1 H1, row 1, column 1")
 
 
 def test_a_change_is_said_with_its_size_and_place() -> None:

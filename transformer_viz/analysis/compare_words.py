@@ -13,7 +13,7 @@ from transformer_viz.analysis.word_pooling import Words, noun, word_label
 from transformer_viz.analysis.word_starts import word_starts
 from transformer_viz.edits import HeadOff
 from transformer_viz.errors import OptionError
-from transformer_viz.numbers_in_words import count_words, percent_words, rounded_words, signed_words
+from transformer_viz.numbers_in_words import count_words, number_words, percent_words, rounded_words, signed_words
 from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
@@ -92,7 +92,7 @@ def table(comparison: Comparison) -> list[Row]:
             of_a = " of A" if largest.in_b else ""
             place = f"{head_label(largest.layer, largest.head)}, {cell_words(largest.query, largest.key)}{of_a}"
             words = f"{size_words(largest.size)} in {place}"
-            rows.append(Row(KIND_TITLES[kind], f"{largest.a:.3f}", f"{largest.b:.3f}", words, kind))
+            rows.append(Row(KIND_TITLES[kind], number_words(largest.a, 3), number_words(largest.b, 3), words, kind))
         elif kind in comparison.kinds:
             rows.append(Row(KIND_TITLES[kind], "", "", "no weight differs"))
         else:
@@ -108,7 +108,7 @@ def table(comparison: Comparison) -> list[Row]:
 
 def change_words(difference: LargestDifference) -> str:
     """`0.91, in cross-attention, layer 2 head 2, row 10, column 2`: how much a weight has changed, and which."""
-    size = "not a number any more" if math.isinf(difference.size) else f"{abs(difference.size):.2g}"
+    size = "not a number any more" if math.isinf(difference.size) else rounded_words(abs(difference.size), 2)
     return f"{size}, in {_head_words(difference)}, {cell_words(difference.query, difference.key)}"
 
 
@@ -169,7 +169,7 @@ def written_words(run: Trace) -> str:
 
 def tokens_read(run: Trace) -> tuple[str, ...]:
     """The tokens of a run's text: what its encoder read, or its prompt."""
-    return run.source_tokens or run.target_tokens[: run.n_given + 1]
+    return run.read_tokens
 
 
 def aligns_differently_by_words(a: Trace, b: Trace) -> bool:

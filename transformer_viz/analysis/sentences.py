@@ -74,7 +74,7 @@ def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sente
     for step in range(trace.n_steps):
         pieces: list[str | Piece]
         written = trace.output_tokens[step] if trace.output_tokens else None
-        if step < trace.n_given:
+        if trace.is_given(step):
             pieces = ["; next comes ", of_run(written or ""), ", which was given"]
             if trace.steps and trace.steps[step].candidates:
                 guess, p = trace.steps[step].candidates[0]
@@ -119,8 +119,9 @@ def so_far(trace: Trace) -> list[Sentence]:
     if not trace.output_tokens:
         return [(("plain", "having read "), of_run(token)) for token in trace.target_tokens]
     # What comes next goes on from the end of the text: of a long one no more than that is put together.
-    verb, last = ("read", 1) if trace.n_given else ("written", 0)
-    parts = spelt(trace, trace.target_tokens if trace.n_given else trace.output_tokens)
+    is_read = trace.is_given(0)
+    verb, last = ("read", 1) if is_read else ("written", 0)
+    parts = spelt(trace, trace.target_tokens if is_read else trace.output_tokens)
     sentences: list[Sentence] = []
     for step in range(trace.n_steps):
         text, place = "", step + last
@@ -128,7 +129,7 @@ def so_far(trace: Trace) -> list[Sentence]:
             place -= 1
             text = parts[place] + text
         text = text if len(text) <= _LONGEST_CODE else "…" + text[-_LONGEST_CODE + 1 :]
-        is_none = not text and not trace.n_given
+        is_none = not text and not is_read
         sentences.append(sentence("having written nothing yet") if is_none else sentence(f"having {verb} ", of_run(text)))
     return sentences
 

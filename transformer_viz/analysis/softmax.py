@@ -10,6 +10,7 @@ import numpy as np
 
 from transformer_viz.addresses import HeadAddress, find_head
 from transformer_viz.errors import OptionError, join_names
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.trace.trace import Trace
 
 Fill = Literal["-inf", "-1e9", "re-zeroed"]
@@ -85,5 +86,5 @@ def empty_row(scores: np.ndarray, fill: Fill, precision: Precision) -> str:
     if not weights.any():
         return "all 0: looks at nothing"
     if np.allclose(weights, 1 / len(weights), rtol=1e-2):
-        return f"{weights[0]:.4f} = 1/{len(weights)} each: looks at everything alike"
-    return f"between {weights.min():.4f} and {weights.max():.4f}"
+        return f"{number_words(weights[0], 4)} = 1/{len(weights)} each: looks at everything alike"
+    return f"between {number_words(weights.min(), 4)} and {number_words(weights.max(), 4)}"

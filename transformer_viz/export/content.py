@@ -106,8 +106,8 @@ def check_colours(colours: str) -> None:
 def default_step(trace: Trace) -> int:
     """The step of the last letter, at which all rows are drawn and the sentence still speaks of a letter. After a prompt it is
     the first written token, for an encoder alone the first mask token."""
-    if trace.n_given:
-        return min(trace.n_given, trace.n_steps - 1)
+    if trace.is_given(0):
+        return min(trace.written.start, trace.n_steps - 1)
     if not trace.writes:
         return trace.fills[0].place if trace.fills else 0
     return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
@@ -217,7 +217,7 @@ def content(
         "labels": strip_labels(trace),
         "grows": trace.writes,
         "prompt": prompt_token(trace),
-        "first": trace.n_given,
+        "first": trace.written.start,
         "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": page_templates.candidate_steps(trace) if with_candidates else [],
         "true": trace.alignment if with_answer else (None,) * len(trace.alignment),
@@ -303,7 +303,7 @@ def linked(
         "kind": kind,
         "strips": {"encoder": [encoder, encoder], "decoder": ["output", "output"], "cross": ["output", "source"]},
         "isStepped": stepped,
-        "isPrompt": trace.model_kind.has_prompt,
+        "isPrompt": bool(trace.prompt),
         "pin": list(pin),
         "lines": lines,
         "aligner": aligned(trace, aligner),

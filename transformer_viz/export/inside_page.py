@@ -40,7 +40,7 @@ def inside_html(trace: Trace, *, theme: PageTheme = "auto", large: bool = False)
 
     def score_words(inside: Inside) -> str:
         width, scale = len(inside.query), inside.scale or 1.0
-        divided = "divided by nothing" if scale == 1 else f"times {scale:.4f}"
+        divided = "divided by nothing" if scale == 1 else f"times {number_words(scale, 4)}"
         divided = f"divided by √{width}" if abs(scale - width**-0.5) < 1e-6 else divided
         words = f"q · k is the sum of {width} products, {divided}"
         words += "" if inside.softcap is None else f", softly capped at {inside.softcap:g}"

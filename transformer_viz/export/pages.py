@@ -31,6 +31,7 @@ from transformer_viz.export.content import (
 from transformer_viz.figures import files, page_templates
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.trace.window import window
@@ -98,7 +99,7 @@ def _pack(data: dict[str, Any], trace: Trace, *, with_answer: bool) -> None:
         kept = reasons if reasons.ndim == 2 else packed_heads.packed_reasons(reasons)
         data["kinds"][kind] |= {"packed": packed.heads, "reasons": kept}
         error = max(error, packed.error)
-    data["made"].append(f"weights rounded to 16 bits, by at most {error:.1g}")
+    data["made"].append(f"weights rounded to 16 bits, by at most {rounded_words(error, 1)}")
 
 
 @with_keywords(ShownOptions, DEFAULTS)

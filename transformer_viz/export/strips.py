@@ -5,6 +5,7 @@ from typing import Any
 from transformer_viz.analysis.correctness import answer, answer_words
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.word_pooling import is_by_words, noun
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import Kind, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
@@ -26,7 +27,7 @@ def legend(trace: Trace, kind: Kind) -> str:
     if trace.target_ids is not None or (is_pooled and not any(key is not None for key in trace.alignment)):
         words = words.partition(" · ring")[0]
     words += " · keys summed, queries averaged" if is_pooled else ""
-    return words + (" · dotted = given" if trace.n_given else "")
+    return words + (" · dotted = given" if trace.is_given(0) else "")
 
 
 def source_strip(trace: Trace) -> list[dict[str, Any]]:
@@ -61,9 +62,9 @@ def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
 
 def prompt_token(trace: Trace) -> dict[str, Any] | None:
     """What a decoder without an encoder reads first, for before its output: it is a prompt's and was not written."""
-    if not trace.model_kind.has_prompt:
+    if not trace.prompt:
         return None
-    first = display_token(trace.target_tokens[0])
+    first = display_token(trace.prompt[0])
     return {"text": first, "title": f"{place_words(0)}: {first}{_id_words(trace.target_ids, 0)}, given"}
 
 
@@ -80,9 +81,9 @@ def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     token, true = trace.output_tokens[t], trace.true_token(t)
     is_wrong = with_answer and true is not None and true != token
     p = trace.steps[t].probability if trace.steps else None
-    certainty, text = "" if p is None else f", p = {p:.4f}", display_token(token)
+    certainty, text = "" if p is None else f", p = {number_words(p, 4)}", display_token(token)
     title = f"step {t + 1}: {text}{_id_words(trace.output_ids, t)}"
-    if t < trace.n_given:
+    if trace.is_given(t):
         return {"text": text, "title": f"{title}, given{certainty}", "class": "given"}
     return {
         "text": text,

@@ -26,13 +26,13 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
             short for their tokens.
     """
     colours, size, narrow = style.colours, style.size, style.narrow
-    n_steps, n_given = loss.per_token.shape[1], traces[0].n_given
+    n_steps, first = loss.per_token.shape[1], traces[0].written.start
 
     def laid(values: np.ndarray) -> np.ndarray:
         """(sentence, step) as it is drawn."""
         return values.T if narrow else values
 
-    tokens = np.array([[token_label(step.token) for step in trace.steps[trace.n_given :]] for trace in traces])
+    tokens = np.array([[token_label(step.token) for step in trace.steps[trace.written]] for trace in traces])
     losses, where = np.where(loss.counted, loss.per_token, np.nan), "sentence %{y}, step %{x}"
     where = "sentence %{x}, step %{y}" if narrow else where
     words: dict[str, Any] = {"text": laid(tokens), "texttemplate": "%{text}", "textfont": {"size": size}}
@@ -47,7 +47,7 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
     ]
     if np.isnan(loss.per_token).any():
         drawn.append(cells.flat_cells(laid(np.isnan(loss.per_token)), f"{where}: not a number (NaN)", colours.broken))
-    steps = [str(n_given + t + 1) for t in range(n_steps)], "step"
+    steps = [str(first + t + 1) for t in range(n_steps)], "step"
     sentences = [f"{i}: {token_label(trace.source, _LONGEST_SOURCE)}" for i, trace in enumerate(traces, 1)], ""
     across, down = (sentences, steps) if narrow else (steps, sentences)
     # Pixels; beside a phone's rows there are many of them.

@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from transformer_viz.numbers_in_words import count_words
+from transformer_viz.numbers_in_words import count_words, number_words, rounded_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
 Rule = Literal["future", "target length", "source padding", "target padding", "batch invariance", "finite"]
@@ -68,7 +68,7 @@ class ForbiddenWeight:
 
     def __str__(self) -> str:
         place = _place(self.kind, self.layer, self.head, self.query)
-        return f"{place} puts a weight of {self.weight:.3f} on the forbidden key {self.key + 1}."
+        return f"{place} puts a weight of {number_words(self.weight, 3)} on the forbidden key {self.key + 1}."
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Finding:
         look = "" if self.look is None else f" {self.look}"
         if self.rule == "finite":
             return f"{place} holds numbers that are not finite ({count_words(self.count, 'row')}).{look}"
-        by = "by an amount that is not finite" if math.isinf(self.size) else f"by {self.size:.2g}"
+        by = "by an amount that is not finite" if math.isinf(self.size) else f"by {rounded_words(self.size, 2)}"
         number = "" if self.key is None else f"number {self.key + 1}"
         if self.rule == "future":
             what = f"changed {by} when the later target token {number} was replaced"

@@ -1,7 +1,14 @@
 """What a survey says, in sentences of plain text."""
 
 from transformer_viz.addresses import HeadAddress
-from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
+from transformer_viz.numbers_in_words import (
+    count_words,
+    interval_words,
+    number_words,
+    percent_words,
+    rounded_words,
+    signed_words,
+)
 from transformer_viz.surveys.columns import SurveyComparison, best, calibration, column
 from transformer_viz.surveys.result import Survey, SurveyedOutputs
 from transformer_viz.terms import KIND_TITLES, head_title
@@ -68,7 +75,7 @@ def changed(comparison: SurveyComparison, a: str, b: str) -> str:
         f"From {a} to {b} {title} changed most in {head_words(largest.place)}: {number_words(largest.a.mean)} → "
         f"{number_words(largest.b.mean)}, {signed_words(largest.difference)} "
         f"(95 %: {interval_words(largest.interval, signed_words)}). {n_significant} of {n} heads differ by more than their "
-        f"interval; by chance alone it would be about {_IN_TWENTY * n:.1g}."
+        f"interval; by chance alone it would be about {rounded_words(_IN_TWENTY * n, 1)}."
     )
 
 
@@ -81,7 +88,7 @@ def right(outputs: SurveyedOutputs) -> str:
     )
     if outputs.n_tokens:
         words += f"; of the tokens at their place {percent_words(outputs.n_right / outputs.n_tokens, 1)}"
-    return words + ("" if outputs.bleu is None else f"; BLEU {outputs.bleu:.1f}") + "."
+    return words + ("" if outputs.bleu is None else f"; BLEU {number_words(outputs.bleu, 1)}") + "."
 
 
 def calibrated(outputs: SurveyedOutputs) -> str:
@@ -93,7 +100,7 @@ def calibrated(outputs: SurveyedOutputs) -> str:
     sure, hits = (sum(getattr(each, name) * each.n for each in bins) / n for name in ("confidence", "accuracy"))
     return (
         f"Of {n:,} tokens that were written after a right prefix {percent_words(hits, 1)} are right, and their probability is "
-        f"{percent_words(sure, 1)} on average. Expected calibration error: {error:.3f}."
+        f"{percent_words(sure, 1)} on average. Expected calibration error: {number_words(error, 3)}."
     )
 
 
