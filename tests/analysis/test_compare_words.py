@@ -7,9 +7,9 @@ import numpy as np
 from tests.analysis.made_runs import run
 from tests.attentions import with_parts
 from transformer_viz import decode
-from transformer_viz.analysis.compare_words import change_words, how_words, size_words, summary, table
-from transformer_viz.analysis.comparison import LargestDifference, compare
-from transformer_viz.analysis.sentences import plain
+from transformer_viz.comparison.compare import LargestDifference, compare
+from transformer_viz.sentences.compare_words import change_words, how_words, size_words, summary, table
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 

@@ -15,10 +15,8 @@ from transformer_viz.addresses import Grid, HeadAddress, find_head
 from transformer_viz.analysis.head_names import ROLES, roles
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.analysis.sentences import Sentence, sentence
 from transformer_viz.errors import OptionError, join_names
-from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.terms import KIND_TITLES, KINDS, Kind, head_title
+from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -142,25 +140,6 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
                 "untrained: the two runs read different tokens; tv.decode_untrained(checkpoint, trace) makes one of the same"
             )
     return Grades(sorted((grade for kind in trace.kinds for grade in _of_kind(trace, untrained, kind)), key=_rank))
-
-
-def grades_sentence(grades: Grades) -> Sentence:
-    """The best head and its baselines; where no step has a right key, how many heads have which name.
-
-    `Layer 1 head 1 of cross-attention is best: over 99 % of its weight is on the right token.
-    Uniform attention would have 8 %, …`
-    """
-    if not grades or grades[0].mass is None:
-        return sentence("No step of this run has a known right token, so heads are ranked by how well their names fit.")
-    best = grades[0]
-    name = f"{head_title(best.layer, best.head).capitalize()} of {KIND_TITLES[best.kind]} is best: "
-    pieces = [f"{percent_words(best.mass or 0.0)} of its weight is on the right token"]
-    if best.hit_rate is not None:
-        pieces.append(f", which is the largest at {percent_words(best.hit_rate)} of the steps")
-    before = None if best.untrained is None else best.untrained.mass
-    untrained = "" if before is None else f", an untrained model {percent_words(before)}"
-    uniform = f". Uniform attention would have {percent_words(best.uniform.mass or 0.0)} there{untrained}."
-    return sentence(("strong", name), *pieces, uniform)
 
 
 def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[HeadGrade]:

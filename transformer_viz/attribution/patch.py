@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from transformer_viz.addresses import AttentionAddress, HeadAddress, find
-from transformer_viz.analysis.comparison import check_traces
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.attribution.result.patching import PatchedRun, Patching, PatchingSize, parting
+from transformer_viz.comparison.compare import check_traces
 from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.loaded_model import LoadedModel

@@ -55,7 +55,7 @@ def summary(trace: "Trace") -> "dict[str, Any]":
 
 def _lines(trace: "Trace") -> "Iterator[str]":
     """The text alone on its line, then how it came about; a prompt is only counted."""
-    from transformer_viz.analysis.correctness import hypothesis_answer
+    from transformer_viz.sentences.correctness import hypothesis_answer
 
     written = trace.steps[trace.written]
     if trace.steps:
@@ -93,7 +93,7 @@ def _tokens(candidates: "Sequence[Candidate]") -> str:
 
 def answer_line(trace: "Trace") -> str:
     """Whether the answer is right, and whether it was cut off."""
-    from transformer_viz.analysis.correctness import answer_words
+    from transformer_viz.sentences.correctness import answer_words
 
     end = "<end>" if "task" in trace.made_by else "an end"
     is_cut = trace.finished != "end" and bool(trace.steps)

@@ -11,10 +11,8 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress, HeadAddress, find_map, map_address
-from transformer_viz.analysis import attribution_maps
 from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.query_rows import best_head
-from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentences
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
@@ -22,6 +20,8 @@ from transformer_viz.figures import page_templates
 from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.schema import whole_number
+from transformer_viz.sentences import attribution_maps
+from transformer_viz.sentences.run_sentences import Sentence, best_head_words, step_sentences
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_title, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attribution import Attribution

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from transformer_viz.analysis.correctness import answer, answer_words
-from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.numbers_in_words import number_words
+from transformer_viz.sentences.correctness import answer, answer_words
+from transformer_viz.sentences.run_sentences import source_unit
 from transformer_viz.terms import Kind, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace

@@ -20,9 +20,9 @@ from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.alignment_head import ROW_WORDS, ROWS, RowOf
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.analysis.word_links import Link, words_of
-from transformer_viz.analysis.word_pairs import by_text
 from transformer_viz.analysis.word_pooling import Words, word_label
 from transformer_viz.analysis.word_starts import is_special
+from transformer_viz.comparison.word_pairs import by_text
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import count_words, number_words
 from transformer_viz.terms import head_label

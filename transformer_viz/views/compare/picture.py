@@ -7,8 +7,8 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison
-from transformer_viz.analysis.word_pairs import pairs_that_differ
+from transformer_viz.comparison.compare import IN_A, IN_B, IN_BOTH, Comparison
+from transformer_viz.comparison.word_pairs import pairs_that_differ
 from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import legend as legend_of_one
 from transformer_viz.export.strips import output_strip, source_strip

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.sentences import Piece
+from transformer_viz.sentences.run_sentences import Piece
 from transformer_viz.views.glossary import TERMS
 from transformer_viz.views.state import lesson_place
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.addresses import AttentionAddress
-from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import packed_heads, saving
 from transformer_viz.export.saving import file_name
 from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.sentences.run_sentences import step_name
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace import limits
 from transformer_viz.trace.limits import n_weights

@@ -8,10 +8,10 @@ from functools import partial
 import streamlit as st
 
 from transformer_viz.analysis.head_order import graded_head
-from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.architecture import Block, summary
+from transformer_viz.sentences.run_sentences import Sentence
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.cache import model_list, runs

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.correctness import answer_words
+from transformer_viz.sentences.correctness import answer_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary, names
 from transformer_viz.views.components.markdown import said

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, sentence
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.page_templates import candidate_steps, seen_reasons
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.training import playback_template
+from transformer_viz.sentences.run_sentences import Sentence, sentence
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.hidden_answer import COVERED

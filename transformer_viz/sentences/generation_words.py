@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from transformer_viz.analysis.sentences import Sentence, sentence
+from transformer_viz.sentences.run_sentences import Sentence, sentence
 from transformer_viz.text_display import display_token
 
 _MOST_NAMED = 6

@@ -5,15 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from transformer_viz import edits
-from transformer_viz.analysis.comparison import Comparison, LargestDifference
-from transformer_viz.analysis.correctness import answer, answer_words, is_given
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, plain, sentence
-from transformer_viz.analysis.word_pairs import by_position, by_text, pairs_that_differ
 from transformer_viz.analysis.word_pooling import Words, noun, word_label
 from transformer_viz.analysis.word_starts import word_starts
+from transformer_viz.comparison.compare import Comparison, LargestDifference
+from transformer_viz.comparison.word_pairs import by_position, by_text, pairs_that_differ
 from transformer_viz.edits import HeadOff
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import count_words, number_words, percent_words, rounded_words, signed_words
+from transformer_viz.sentences.correctness import answer, answer_words, is_given
+from transformer_viz.sentences.run_sentences import Piece, Sentence, of_run, plain, sentence
 from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, of_run, sentence
 from transformer_viz.analysis.word_pooling import noun
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import number_words, rounded_words
+from transformer_viz.sentences.run_sentences import Sentence, of_run, sentence
 from transformer_viz.terms import Head, place_words
 from transformer_viz.trace.attention import combine_heads
 from transformer_viz.trace.attribution import Attribution

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, sentence, so_far, top_key_sentences
 from transformer_viz.numbers_in_words import count_words
+from transformer_viz.sentences.run_sentences import Piece, Sentence, of_run, sentence, so_far, top_key_sentences
 from transformer_viz.terms import Head, Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
 
