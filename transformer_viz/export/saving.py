@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from transformer_viz.analysis.sentences import step_name
 from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.errors import ExportError, OptionError, join_names
 from transformer_viz.export.content import (
@@ -29,6 +28,7 @@ from transformer_viz.figures.files import PICTURE_FORMATS
 from transformer_viz.figures.theme import escape
 from transformer_viz.keywords import with_keywords
 from transformer_viz.language import say, speaking
+from transformer_viz.sentences.run_sentences import step_name
 from transformer_viz.terms import place_words
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress
-from transformer_viz.analysis.align import largest
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare
-from transformer_viz.analysis.word_pairs import Pair
+from transformer_viz.comparison.align import largest
+from transformer_viz.comparison.compare import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare
+from transformer_viz.comparison.word_pairs import Pair
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure

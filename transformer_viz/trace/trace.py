@@ -378,6 +378,25 @@ class Trace:
         """The tokens of the rows that a player steps through: what the decoder reads; for an encoder alone its source."""
         return self.target_tokens if self.writes else self.source_tokens
 
+    @property
+    def written(self) -> slice:
+        """The steps at which the model wrote, of `steps`, `output_tokens` and the decoder's rows: behind what was given."""
+        return slice(self.n_given, None)
+
+    def is_given(self, step: int) -> bool:
+        """Whether the token of a step was given and not written."""
+        return step < self.n_given
+
+    @property
+    def prompt(self) -> tuple[str, ...]:
+        """The tokens of the prompt that a decoder alone goes on from; empty where an encoder read a source."""
+        return self.target_tokens[: self.n_given + 1] if self.model_kind.has_prompt else ()
+
+    @property
+    def read_tokens(self) -> tuple[str, ...]:
+        """The tokens of the text that was read: of the source, or of the prompt."""
+        return self.source_tokens or self.prompt
+
     def is_stepped(self, kind: Kind) -> bool:
         """Whether a player steps through the rows of this kind; not an encoder's, which has read everything before step 1."""
         return kind != "encoder" or not self.writes

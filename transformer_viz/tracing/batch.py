@@ -111,7 +111,7 @@ def decode_forced(
 
 def written_target(trace: Trace) -> tuple[str | int, ...]:
     """The written tokens without the end; where the limit stopped them, without the last, so that an end still fits."""
-    return (trace.output_ids or trace.output_tokens)[trace.n_given : -1]
+    return (trace.output_ids or trace.output_tokens)[trace.written][:-1]
 
 
 def _width(model: LoadedModel, sources: Sequence[str]) -> int:

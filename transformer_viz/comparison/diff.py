@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from transformer_viz.analysis.align import common, distances, first_difference, largest, paired, signed_size
-from transformer_viz.analysis.comparison import check_traces, compare
+from transformer_viz.comparison.align import common, distances, first_difference, largest, paired, signed_size
+from transformer_viz.comparison.compare import check_traces, compare
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import finite_number, to_plain
