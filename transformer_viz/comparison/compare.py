@@ -98,7 +98,8 @@ def compare(a: Trace, b: Trace) -> "Comparison":
         b: the run that is subtracted; `compare(b, a)` has the same differences with the other sign.
 
     Returns:
-        The comparison, whose methods take a kind or a head.
+        The comparison: `parted`, the first step at which the outputs differ; `difference("cross.1.1")`, a head's A − B, float32
+        (query, key), NaN where not both have the cell; `farthest("cross")`, and more that take a kind or a head.
 
     Raises:
         OptionError: an argument is not a Trace.

@@ -60,14 +60,32 @@ def save(
     Args:
         trace: the run.
         path: where to; the folder must be there.
-        what: which picture, for html, png, svg and pdf; `player` as html is the whole run.
+        what: which picture, for html, png, svg and pdf: `player`, `attention` (one map), `mosaic` (all heads of a kind),
+            `masks` or `search` (of a beam search); `player` as html is the whole run.
         force: replace a file that is there.
         options: as in `html`, and of a picture `width`, `height`, `scale` and `paper` as in `picture`; a table has all of
             the run.
 
+    Returns:
+        The path.
+
     Raises:
         OptionError: another ending, or an option with an impossible value.
         ExportError: the file is there already, or cannot be made or written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import transformer_viz as tv
+        >>> trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> tv.export.save(trace, folder / "hello.html", theme="dark").name  # the whole run
+        'hello.html'
+        >>> tv.export.save(trace, folder / "head.html", "attention", head="cross.2.3").name  # one figure
+        'head.html'
+        >>> tv.export.save(trace, folder / "head.png", "attention", head="cross.2.3").name  # doctest: +SKIP
+        'head.png'
+        >>> tv.export.save(trace, folder / "hello.csv").name  # every weight
+        'hello.csv'
     """
     path = Path(path)
     check_target(path, force=force)

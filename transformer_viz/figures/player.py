@@ -65,8 +65,19 @@ def player(
             drawn as a second map.
         style: theme and size; the candidates of a narrow figure stand below the map instead of beside it.
 
+    Returns:
+        A Plotly figure with a frame for each step.
+
     Raises:
         OptionError: the run has no such kind, layer or head, or the measure is of another run.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> len(tv.figures.player(trace, "cross.2.3", step=1).frames)
+        6
+        >>> figure = tv.figures.player(trace, "cross.2.3", measure=tv.attribute(model, trace, "rollout"))
     """
     kind, layer, number = find_map(head, trace.grid)
     attention = trace.attentions[kind]

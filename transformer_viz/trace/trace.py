@@ -236,7 +236,7 @@ class Trace:
         made_by: Mapping[str, Any] | None = None,
         beam_indices: Any = None,
     ) -> "Trace":
-        """A Trace from attention that another program computed. One of the three kinds is enough.
+        """Makes a Trace of attention that another program computed. One of the three kinds is enough.
 
         Args:
             encoder: weights (layer, head, query, key), (head, query, key) or (query, key); numpy, lists, a tensor on any
@@ -260,6 +260,25 @@ class Trace:
 
         Raises:
             TraceError: the parts do not fit together; the message names the array, its shape and what is needed.
+
+        Returns:
+            A Trace, for every function that needs no model.
+
+        Example:
+            >>> import numpy as np
+            >>> import transformer_viz as tv
+            >>> causal = np.tril(np.ones((3, 3))) / [[1], [2], [3]]  # (query, key), rows that sum to 1
+            >>> trace = tv.Trace.from_arrays(
+            ...     decoder=causal,
+            ...     cross=np.full((2, 4, 3, 2), 0.5),  # (layer, head, query, key)
+            ...     source_tokens=["a", "b"],
+            ...     target_tokens=["<s>", "x", "y"],
+            ...     output_tokens=["x", "y", "</s>"],
+            ...     masks={"decoder": "causal"},
+            ... )
+            >>> trace.cross.weights.shape, trace.attentions["decoder"].weights.shape
+            ((2, 4, 3, 2), (1, 1, 3, 3))
+            >>> figure = tv.figures.attention(trace, "cross.2.3")
         """
         kinds: dict[Kind, Any] = {"encoder": encoder, "decoder": decoder, "cross": cross}
         given = {kind: array for kind, array in kinds.items() if array is not None}
