@@ -127,7 +127,14 @@ _PLACE = """(chart, [x, y]) => {
   return [plot.left - at + plot.width * across, plot.bottom - top - plot.height * up];
 }"""
 """Where a place of a chart's axes is within the chart, in pixels."""
-_TRIES, _PATIENCE_MS = 10, 3000
+_NOTE_PRESS = """(chart) => chart.addEventListener('pointerdown', ({ clientX, clientY }) => {
+  const plot = chart.querySelector('.nsewdrag[data-subplot=xy]').getBoundingClientRect();
+  const [left, right] = chart.layout.xaxis.range, [low, high] = chart.layout.yaxis.range;
+  const across = (clientX - plot.left) / plot.width, up = (plot.bottom - clientY) / plot.height;
+  window.__pressed = [left + across * (right - left), low + up * (high - low), chart.layout.meta];
+}, { once: true, capture: true })"""
+"""Keeps the place of a chart's axes that is pressed next."""
+_TRIES, _PATIENCE_MS, _REST_S = 10, 3000, 120
 
 
 @dataclass(frozen=True)
@@ -255,11 +262,12 @@ class Bursts:
         kind = self.dice.choice([*KIND_TITLES])
         shape = self._trace.attentions[kind].weights.shape
         layer, head = self.dice.randrange(shape[0]), self.dice.randrange(shape[1])
-        click_chart(
+        x, y, meta = click_chart(
             self.page,
             self.page.locator(".viewer [data-part=mosaics] .chart").nth([*KIND_TITLES].index(kind)),
             lambda meta: ((head + 0.5) * meta["pitch_x"], (layer + 0.4) * meta["pitch_y"]),
         )
+        layer, head = int(y // meta["pitch_y"]), int(x // meta["pitch_x"])
         self._choose(kind=kind, layer=layer, head=str(head))
         return f"{kind}.{layer + 1}.{head + 1}"
 
@@ -386,7 +394,7 @@ class Bursts:
 
     def settled(self) -> dict[str, Any]:
         """The state of the page once it rests."""
-        before, since, end = None, time.monotonic(), time.monotonic() + 40
+        before, since, end = None, time.monotonic(), time.monotonic() + _REST_S
         while time.monotonic() < end:
             try:
                 now = self.page.evaluate(_STATE) if self.page.evaluate(_REST) else None
@@ -456,18 +464,25 @@ class Bursts:
         return None
 
 
-def click_chart(page: Page, chart: Locator, place: Callable[[Any], tuple[float, float]]) -> None:
-    """Clicks at a place of a chart's axes, where it is now; `place` is given the chart's `layout.meta`."""
+def click_chart(page: Page, chart: Locator, place: Callable[[Any], tuple[float, float]]) -> tuple[float, float, Any]:
+    """Clicks at a place of a chart's axes, where it is now; `place` is given the chart's `layout.meta`.
+
+    Returns:
+        The place that was under the hand as it pressed, and the `layout.meta` of then: what another text brings in this very
+        moment is what a person presses.
+    """
     for _ in range(_TRIES):
         chart.scroll_into_view_if_needed()
         meta = chart.evaluate("(chart) => chart.layout.meta")
         x, y = chart.evaluate(_PLACE, list(place(meta)))
+        chart.evaluate(_NOTE_PRESS)
         try:
             # Another text on its way moves and shortens what is there: within the chart, once that stands still.
             chart.click(position={"x": x, "y": y}, timeout=_PATIENCE_MS)
-            return
         except TimeoutError:  # nothing was pressed: the place is another by now
             continue
+        at: tuple[float, float, Any] = chart.evaluate("() => window.__pressed")
+        return at
     raise AssertionError("the chart does not stand still")
 
 
@@ -504,6 +519,7 @@ def main() -> int:
         context.add_cookies([{"name": COOKIE[0], "value": COOKIE[1], "domain": "localhost", "path": "/"}])
         context.add_init_script(LISTEN)
         page = context.new_page()
+        page.set_default_timeout(1000 * _REST_S)
         page.on("pageerror", lambda error: print("a script failed:", error, flush=True))
         page.goto(url + PATH)
         bursts = Bursts(page, random.Random(options.seed), tuple(filter(None, options.only.split(","))))

@@ -145,10 +145,12 @@ def faults(file: Path, said: dict[Id, list[str]]) -> list[str]:
             found.append(f"{language} is not sure (fuzzy) of {first!r}")
         else:
             wanted = _places(text)
+            # Of one for several things the number may be left out.
+            free = set() if isinstance(text, str) else {"count"}
             found += [
                 f"{language}: {each!r} has other places than {first!r}"
                 for each in _said(message.string)
-                if _places(each) | (_places(text) & {"count"} if isinstance(text, tuple) else set()) != wanted
+                if _places(each) - free != wanted - free
             ]
     found += [
         f"{language} has {message.id!r}, which nobody says" for message in catalogue if message.id and message.id not in said
@@ -169,9 +171,9 @@ def _said(string: str | tuple[str, ...] | list[str] | None) -> list[str]:
 
 
 def _places(text: Id | str) -> set[str]:
-    """The places of a text; of one for several things the number too, which a form of it may leave out."""
+    """The places of a text, or of both texts for one thing and for several."""
     if not isinstance(text, str):
-        return set().union({"count"}, *map(_places, text))
+        return set().union(*map(_places, text))
     try:
         return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     except ValueError:

@@ -1,6 +1,11 @@
-"""What docs/extending.md promises: one new file, and it is there. In a copy of the package, in a process of its own."""
+"""What docs/extending.md promises: one new file, and it is there. In a copy of the package, in a process of its own.
+
+And with a few lines of a script, which leave the package as it is.
+"""
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,10 +49,12 @@ ADDED = {
     "figures/row_sums.py": """
         import plotly.graph_objects as go
 
+        from transformer_viz.addresses import find_map
         from transformer_viz.figures.theme import Style
 
-        def row_sums(trace, kind="cross", *, style=Style()):
-            return go.Figure(go.Bar(y=trace.attentions[kind].weights[0, 0].sum(-1)))
+        def row_sums(trace, head="cross", *, style=Style()):
+            kind, layer, number = find_map(head, trace.grid)
+            return go.Figure(go.Bar(y=trace.attentions[kind].weights[layer, number].sum(-1)))
         """,
     "views/explore/notes_tab.py": """
         TITLE, ORDER = "Notes", 9
@@ -109,3 +116,43 @@ def test_each_is_one_new_file(tmp_path: Path) -> None:
         "tabs": [True, True, True],
         "page": True,
     }
+
+
+TWICE = """
+from transformer_viz.tasks.letters import Letters
+
+class Twice(Letters):
+    name, about, all_examples = "twice", "writes each letter twice", ()
+    max_target_length = 64
+
+    def answer(self, symbols):
+        return [letter for letter in symbols for _ in range(2)]
+
+    def alignment(self, symbols, n_steps):
+        return [t // 2 + 1 if t < 2 * len(symbols) else None for t in range(n_steps)]
+
+TASK = Twice
+"""
+TOLD = """
+weights = trace.attentions["decoder"].weights[0, 0]
+print(json.dumps({
+    "attended": (tv.attribute(model, trace, "attended").values == trace.attentions["cross"].weights).all().item(),
+    "previous": abs(tv.analysis.alignment(trace).at("decoder.1.1").previous - weights.diagonal(-1).mean()).item() < 1e-6,
+    "surveyed": tv.survey(model, ["hello", "planet"], verdict_texts=0).at("decoder.1.1", "previous").n,
+    "trained": tv.load_checkpoint("twice").task.answer("ab"),
+}))
+"""
+
+
+@pytest.mark.slow
+def test_a_script_adds_to_the_package_as_it_is(tmp_path: Path) -> None:
+    document = (Path(__file__).parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```python\n(.+?)```", document, flags=re.DOTALL)
+    script = script.replace("/home/me/my_tasks", str(tmp_path)).replace('"--steps", "20"', '"--steps", "1"')
+    (tmp_path / "twice.py").write_text(TWICE, encoding="utf-8")
+    code = f"import json\n{script}\n{TOLD}"
+    env = {**os.environ, "PYTHONPATH": str(Path(transformer_viz.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == {"attended": True, "previous": True, "surveyed": 2, "trained": ["a", "a", "b", "b"]}

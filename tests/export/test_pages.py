@@ -151,12 +151,12 @@ def test_the_bundle_is_of_the_packages_version_and_another_version_brings_the_wh
 
 def test_sizes_of_twelve_letters(run: Trace) -> None:
     assert len(html(run).encode()) < 2_000_000
-    assert len(html(run, plotlyjs=False).encode()) < 300_000
+    assert len(html(run, plotlyjs=False).encode()) < 310_000
 
 
-def test_a_page_of_thirteen_letters_has_at_most_300_kb_without_plotly() -> None:
+def test_a_page_of_thirteen_letters_has_at_most_310_kb_without_plotly() -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "reversethis42")
-    assert len(html(trace, plotlyjs=False).encode()) <= 300_000
+    assert len(html(trace, plotlyjs=False).encode()) <= 310_000
 
 
 HOSTILE = ("</script>", "<!--<script>", "</ScRiPt>", "{{data}}", "{{script}}", "\u2028", "\\u003c", "$x$", "]]>", "\ud800", '"')
