@@ -135,7 +135,7 @@ def reason_legend(codes: Sequence[int], theme: ThemeName) -> list[Plain]:
             x=[None],
             y=[None],
             mode="markers",
-            name=REASON_WORDS[code],
+            name=say(REASON_WORDS[code]),
             showlegend=True,
             marker={**look, "color": LOOKS[code][theme == "dark"]},
             hoverinfo="skip",
