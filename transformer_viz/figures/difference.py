@@ -93,7 +93,7 @@ def signed_panel(comparison: Comparison, kind: Kind, limit: float, drawn: list[P
 def signed_cells(values: np.ndarray, code: int, names: tuple[str, str] = ("A", "B"), axis: str = "coloraxis2") -> Plain:
     """Differences of cells that this code says who masks; a trace for each, so that the hover can name it. The first is that
     from which is subtracted; the axis is that of the colours."""
-    a, b = names
+    a, b = map(known, names)
     words = {
         0: "",
         IN_A: say("<br>masked in {a}, open in {b}", a=a, b=b),

@@ -82,7 +82,7 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
             x=[0.4, *range(1, len(names) + 1)],
             y=[-1.5] * (len(names) + 1),
             mode="text",
-            text=["greedy", *names],
+            text=[say("greedy"), *names],
             textposition=["middle left", *["middle center"] * len(names)],
             textfont={"size": size, "color": [colours.muted, *shades]},
             hoverinfo="skip",
@@ -104,9 +104,9 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
             "legend": legend(size, yref="paper", yanchor="bottom", itemclick=False, itemdoubleclick=False),
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
             "hovermode": "closest",
-            "xaxis": axis(colours, size, (-1.9 if narrow else -0.9, depth + 0.9), "step", **steps),
+            "xaxis": axis(colours, size, (-1.9 if narrow else -0.9, depth + 0.9), say("step"), **steps),
             "yaxis": axis(
-                colours, size, (n_ranks - 0.4, top), "rank", tickvals=ranks, ticktext=[str(rank + 1) for rank in ranks]
+                colours, size, (n_ranks - 0.4, top), say("rank"), tickvals=ranks, ticktext=[str(rank + 1) for rank in ranks]
             ),
         },
     )
@@ -192,7 +192,7 @@ def _points(
             x=[node.step + 1 for _, node in members],
             y=[node.rank for _, node in members],
             mode="markers+text",
-            name=words,
+            name=say(words),
             customdata=[number for number, _ in members],
             text=[f"<b>{name}</b>" if strong and name else name for name, strong in zip(names, is_strong, strict=True)],
             textposition="top center",
