@@ -19,7 +19,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.maps import Panel, labels_of, numbered, side_by_side, weight_map, words_of
 from transformer_viz.figures.parts import filled, rectangles
 from transformer_viz.figures.theme import Style, Theme
-from transformer_viz.language import enumerated, say
+from transformer_viz.language import enumerated, known, say
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 
