@@ -13,7 +13,7 @@ from transformer_viz.text_display import display_token
 from transformer_viz.vocabulary import PAD
 
 Kind = Literal["encoder", "decoder", "cross"]
-"""Which attention: encoder self-, decoder self- (masked) or cross-attention."""
+"""The kind of attention: encoder self-, decoder self- (masked) or cross-attention."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -26,13 +26,13 @@ KIND_TITLES: dict[Kind, str] = {
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 STRATEGIES = ("greedy", "beam", "sample")
-"""How tokens are chosen."""
+"""The ways to choose tokens."""
 STOPS = ("bound", "first", "never")
 """When a beam search stops."""
 MODES = ("word", "position", "deleted")
-"""How a token is occluded."""
+"""The ways to occlude a token."""
 INSTEAD = ("zero", "mean", "uniform")
-"""What replaces an ablated head's output: zeros; its mean output over all texts; uniform attention over its allowed keys."""
+"""Replacements of an ablated head's output: zeros; its mean output over all texts; uniform attention over its allowed keys."""
 MISTAKE_TITLES = {
     "no-causal": "No causal mask",
     "causal-off-by-one": "Causal mask off by one",
@@ -47,7 +47,7 @@ MISTAKES = tuple(MISTAKE_TITLES)
 
 
 class ModelKind(StrEnum):
-    """What a model is made of. An encoder alone is asked what may stand in the place of mask tokens."""
+    """The parts that a model has. An encoder alone is asked what may stand in the place of mask tokens."""
 
     ENCODER_DECODER = "encoder-decoder"
     DECODER = "decoder"

@@ -13,8 +13,8 @@ FILE = "questions.toml"
 
 def languages() -> list[str]:
     """The languages that questions are asked in, `en` first."""
-    found = [folder.name for folder in list_folder(LESSONS) if is_file(folder / FILE)]
-    return sorted(found, key=lambda name: (name != "en", name))
+    names = [folder.name for folder in list_folder(LESSONS) if is_file(folder / FILE)]
+    return sorted(names, key=lambda name: (name != "en", name))
 
 
 class Words:

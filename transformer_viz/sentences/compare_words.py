@@ -38,7 +38,7 @@ class Row:
 
 
 def summary(comparison: Comparison) -> Sentence:
-    """What differs, and where attention differs most, with both weights."""
+    """Says what differs, and where attention differs most, with both weights."""
     texts, largest = _texts(comparison), comparison.largest
     if not comparison.kinds or largest is None:
         return sentence(*texts, " No weight differs." if comparison.kinds else " They have no kind of attention in common.")
@@ -173,7 +173,7 @@ def tokens_read(run: Trace) -> tuple[str, ...]:
 
 
 def aligns_differently_by_words(a: Trace, b: Trace) -> bool:
-    """Whether two runs whose tokens are whole words are aligned differently by the words' text than by position."""
+    """Tells whether two runs whose tokens are whole words are aligned differently by the words' text than by position."""
     read = [tokens_read(run) for run in (a, b)]
     for tokens, run in zip(read, (a, b), strict=True):
         if not all(word_starts(tokens, are_words=Words(run).are_words)):
@@ -183,7 +183,7 @@ def aligns_differently_by_words(a: Trace, b: Trace) -> bool:
 
 
 def writes_nothing(run: Trace) -> bool:
-    """Whether the run is one of an encoder without a decoder."""
+    """Tells whether the run is one of an encoder without a decoder."""
     return not run.writes and "encoder" in run.kinds
 
 
@@ -193,7 +193,7 @@ def fills_words(run: Trace) -> str:
 
 
 def _texts(comparison: Comparison) -> list[str | Piece]:
-    """What both read and write, and where that parts."""
+    """Says what both read and write, and where that parts."""
     a, b = comparison.a, comparison.b
     names: tuple[Piece, Piece] = ("strong", "A"), ("strong", "B")
     first, second = (of_run(_short(run.source)) for run in (a, b))

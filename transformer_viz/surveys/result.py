@@ -46,7 +46,7 @@ def require(is_so: bool, words: str) -> None:
 
 
 def ascend(numbers: Iterable[float]) -> bool:
-    """Whether each number is larger than the one before."""
+    """Tells whether each number is larger than the one before."""
     return all(a < b for a, b in pairwise(numbers))
 
 
@@ -71,7 +71,7 @@ class Failed:
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyedTexts:
-    """What was read.
+    """The texts that were read.
 
     Attributes:
         source: the name of the file, or which texts of a task, in words.
@@ -120,12 +120,12 @@ class SurveyedStatistic:
 
 SHARES = tuple(i / 20 for i in range(21))
 SIZES = (*(i / 4 for i in range(33)), *(float(n * 2**i) for i in range(2, 8) for n in (3, 4)))
-"""Of nats and positions: by a quarter up to 8, then 12, 16, 24, 32 … 512"""
+"""Edges for nats and positions: by a quarter up to 8, then 12, 16, 24, 32 … 512"""
 STATISTICS = tuple(
     SurveyedStatistic(name=name, title=of.title, help=of.help, is_share=of.is_share, edges=SHARES if of.is_share else SIZES)
     for name, of in OF_MANY.items()
 )
-"""What is measured today; a survey's file may have others."""
+"""The statistics that are measured today; a survey's file may have others."""
 NAMES = tuple(OF_MANY)
 
 
@@ -271,7 +271,7 @@ class HeadTexts(_OfHead):
 
 @dataclass(frozen=True, kw_only=True)
 class Correct:
-    """How right outputs are.
+    """The accuracy of outputs.
 
     Attributes:
         n: outputs.
@@ -297,7 +297,7 @@ class Correct:
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectAtLength(Correct):
-    """How many texts of one length (source tokens without special ones) are right."""
+    """The number of texts of one length (source tokens without special ones) are right."""
 
     length: Count
 
@@ -346,7 +346,7 @@ class WorstOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyedOutputs(Correct):
-    """What was written.
+    """The outputs that were written.
 
     Attributes:
         by_length: by the length of the source, ascending.

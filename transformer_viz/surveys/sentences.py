@@ -1,4 +1,4 @@
-"""What a survey says, in sentences of plain text."""
+"""Sentences about a survey, in sentences of plain text."""
 
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.numbers_in_words import (
@@ -15,7 +15,7 @@ from transformer_viz.terms import KIND_TITLES, head_title
 
 _MOST_ROLES = 4
 _IN_TWENTY = 0.05
-"""Of heads that do not differ, the share whose 95 % interval leaves 0 out by chance."""
+"""The share of heads that do not differ whose 95 % interval leaves 0 out by chance."""
 
 
 def head_words(place: HeadAddress) -> str:
@@ -24,7 +24,7 @@ def head_words(place: HeadAddress) -> str:
 
 
 def headline(survey: Survey, name: str) -> str:
-    """Which head has the highest number, and what uniform attention would have."""
+    """Names the head with the highest number, and gives that of uniform attention."""
     head = best(survey, name)
     row = None if head is None else survey.at(head, name)
     if head is None or row is None:
@@ -54,7 +54,7 @@ def role_words(survey: Survey, head: HeadAddress) -> str:
 
 
 def survey_words(survey: Survey) -> str:
-    """What was surveyed and with which options."""
+    """Says what was surveyed and with which options."""
     model, read = survey.model, survey.texts
     failed = "" if not read.n_failed else f"; {read.n_failed:,} of {read.n:,} could not be read"
     chosen = ", ".join(f"{name} {value}" for name, value in survey.options.items() if value is not None)
@@ -66,7 +66,7 @@ def survey_words(survey: Survey) -> str:
 
 
 def changed(comparison: SurveyComparison, a: str, b: str) -> str:
-    """What changed most between two surveys, by what they are called, and how many heads differ at all."""
+    """Says what changed most between two surveys, by what they are called, and how many heads differ at all."""
     n, n_significant, title = len(comparison.heads), len([*comparison.significant()]), comparison.column.title
     largest = comparison.largest
     if largest is None:
@@ -80,7 +80,7 @@ def changed(comparison: SurveyComparison, a: str, b: str) -> str:
 
 
 def right(outputs: SurveyedOutputs) -> str:
-    """How many outputs and tokens are right."""
+    """Counts the outputs and tokens that are right."""
     if not outputs.n_known:
         return f"Of none of the {outputs.n:,} outputs the right answer is known, so that none is counted as right."
     words = (
@@ -92,7 +92,7 @@ def right(outputs: SurveyedOutputs) -> str:
 
 
 def calibrated(outputs: SurveyedOutputs) -> str:
-    """How far confidence and accuracy are apart."""
+    """Says how far confidence and accuracy are apart."""
     bins, error = calibration(outputs.confidence)
     if error is None:
         return "No token was written after a right prefix of a known answer, so that nothing says how sure the model may be."
@@ -105,5 +105,5 @@ def calibrated(outputs: SurveyedOutputs) -> str:
 
 
 def worst_title(outputs: SurveyedOutputs) -> str:
-    """What the worst outputs are."""
+    """Lists the worst outputs."""
     return "The surest mistakes" if outputs.n_known else "The least probable outputs"
