@@ -328,7 +328,7 @@ class _Weightless(TorchDispatchMode):
 
 
 def _made_alike(name: str, tensors: list[Tensor], written: list[Tensor]) -> Tensor | None:
-    """Masks the result of an operation that is like one of its tensors; None of another one.
+    """Makes the result of an operation that is like one of its tensors; None of another one.
 
     torch tells it too, in Python and half a millisecond: most of the time that a model of 48 layers takes.
     """

@@ -1,4 +1,4 @@
-"""Sentences about a survey, in sentences of plain text."""
+"""Sentences about a survey, as plain text."""
 
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.numbers_in_words import (
