@@ -1,4 +1,4 @@
-"""What the tasks on strings of letters share: an alphabet, reading with clear refusals, and the samplers.
+"""The base of tasks on strings of letters: an alphabet, reading with clear refusals, and the samplers.
 
 `reverse`, `copy`, `shift` and `sort` differ in the answer and its alignment only. Strings are uniform, of few symbols,
 palindromes or word-like: a model that is only ever shown uniform ones fails on `aaaa`, since repeats are rare there, and so it
