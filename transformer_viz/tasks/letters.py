@@ -154,7 +154,7 @@ class Letters(Task):
     def possible(self) -> str:
         """The alphabet in words."""
         if self.alphabet == PRINTABLE_ASCII:
-            return "the 95 printable ASCII characters (A-Z, a-z, 0-9, punctuation and the space)"
+            return "the letters A-Z and a-z, digits, punctuation and the space (95 printable ASCII characters)"
         if self.alphabet == LOWER_CASE:
             return "the letters a to z"
         return f"{len(self.alphabet)} symbols: {join_names(self.alphabet)}"
