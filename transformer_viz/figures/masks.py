@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress, find_map
-from transformer_viz.analysis.align import common
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.analysis.word_pooling import kind_title
+from transformer_viz.comparison.align import common
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter

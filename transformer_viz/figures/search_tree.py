@@ -66,14 +66,14 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
     # Steps are counted as everywhere, from the first token of a prompt. Where nodes stand too close for labels, the tokens of
     # the chosen path are here, upright.
     places = range(1, depth + 1, max(1, math.ceil(1.2 * size / step)) if reach == 0 else max(1, depth // 32))
-    steps: dict[str, Any] = {"tickvals": [*places], "ticktext": [str(place + search.n_given) for place in places]}
+    steps: dict[str, Any] = {"tickvals": [*places], "ticktext": [str(place + len(search.opening) - 1) for place in places]}
     if reach == 0:
         tokens = [_cut(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
         steps["ticktext"] = [f"{token} {name}" for token, name in zip(tokens, steps["ticktext"], strict=True)]
         steps["tickangle"] = -90
     compared: list[Plain] = []
     if greedy is not None:  # its tokens in a line of their own; the first one that differs has a mark
-        best, written = (run.output_tokens[run.n_given :] for run in (trace, greedy))
+        best, written = (run.output_tokens[run.written] for run in (trace, greedy))
         parted = next((t for t, (a, b) in enumerate(zip(best, written, strict=False)) if a != b), None)
         most = max(1, int(_WIDEST_LABEL * step / (0.6 * size)))
         names = [f"<b>{_cut(token, most)}</b>" if t == parted else _cut(token, most) for t, token in enumerate(written)]

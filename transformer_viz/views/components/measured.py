@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from transformer_viz.analysis import attribution_maps
-from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import join_names
 from transformer_viz.language import later, say
+from transformer_viz.sentences import attribution_maps
+from transformer_viz.sentences.run_sentences import Sentence
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace

@@ -17,7 +17,6 @@ from markupsafe import Markup
 
 from transformer_viz import language
 from transformer_viz.addresses import HeadAddress
-from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export import assets
 from transformer_viz.export.content import content
@@ -25,6 +24,7 @@ from transformer_viz.export.packed_heads import exact_part
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.figures.player import scale_words
 from transformer_viz.language import say, spoken
+from transformer_viz.sentences.run_sentences import Sentence
 from transformer_viz.terms import COMBINED, KIND_TITLES, Kind, kind_words
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace

@@ -8,11 +8,11 @@ from functools import partial
 import streamlit as st
 
 from transformer_viz.analysis.head_order import graded_head
-from transformer_viz.analysis.sentences import Piece, Sentence, say_sentence
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.language import later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.architecture import Block, summary
+from transformer_viz.sentences.run_sentences import Piece, Sentence, say_sentence
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.cache import model_list, runs

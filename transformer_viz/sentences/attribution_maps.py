@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, of_run, sentence
 from transformer_viz.analysis.word_pooling import noun
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import number_words, rounded_words
+from transformer_viz.sentences.run_sentences import Sentence, of_run, sentence
 from transformer_viz.terms import Head, place_words
 from transformer_viz.trace.attention import combine_heads
 from transformer_viz.trace.attribution import Attribution
@@ -53,8 +54,8 @@ def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: 
         written, nats = of_run(trace.output_tokens[step]), float(row[key])
         if nats < _NOTHING:
             return sentence("Without any single one of them, ", written, " would be no less probable.")
-        return sentence("Without ", token, place, ", ", written, f" would be {nats:.2f} nats less probable.")
-    return sentence(f"Most by {result.title}: ", token, place, f", {row[key]:.2g}.") if row[key] > 0 else ()
+        return sentence("Without ", token, place, ", ", written, f" would be {number_words(nats, 2)} nats less probable.")
+    return sentence(f"Most by {result.title}: ", token, place, f", {rounded_words(row[key], 2)}.") if row[key] > 0 else ()
 
 
 def norms_of_rows(trace: Trace, result: Attribution) -> np.ndarray:
