@@ -10,6 +10,9 @@ from tests.browser.accessible import faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+STEP = {"en": "Step {} of", "zh": "第 {} 步"}
+"""How the sentence of the live page begins."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -55,7 +58,7 @@ def test_the_first_lesson_is_gone_through_by_keyboard(page: Page, folder: Path, 
                 page.keyboard.type(f"{asked['number']:.2f}".replace(".", ","))
             page.keyboard.press("Enter")
             expect(page.locator(".judged.right")).to_contain_text(asked["because"].replace("`", ""))
-            expect(live.locator("[data-part=sentence]")).to_contain_text(f"Step {asked['row']} of")
+            expect(live.locator("[data-part=sentence]")).to_contain_text(STEP[language].format(asked["row"]))
         if number < len(cards) - 1:
             _tab_to(page, "next")
             page.keyboard.press("Enter")

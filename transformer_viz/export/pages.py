@@ -128,14 +128,15 @@ def frame(trace: Trace, *, height: int = 820, plotlyjs: PlotlyJs = "packed", **o
     Raises:
         OptionError: the run has no such kind, layer, head or step, or an option has an impossible value.
     """
-    # ASCII alone: whatever a notebook takes the encoding for, the scripts keep the hashes by which they may run.
-    inner = markup.escape(html(trace, plotlyjs=plotlyjs, **options)).encode("ascii", "xmlcharrefreplace").decode()
+    inner = markup.escape(html(trace, plotlyjs=plotlyjs, **options))
     with speaking(options.get("language")):
         title = markup.escape(say("Transformer Viz: one run, step by step"))
-    return (
+    element = (
         f'<iframe srcdoc="{inner}" sandbox="allow-scripts" title="{title}" '
         f'style="width: 100%; height: {int(height)}px; border: 0;" loading="lazy"></iframe>'
     )
+    # ASCII alone: whatever a notebook takes the encoding for, the scripts keep the hashes by which they may run.
+    return element.encode("ascii", "xmlcharrefreplace").decode()
 
 
 def shown(trace: Trace) -> str | None:

@@ -18,10 +18,11 @@ from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.query_rows import head_mass, padding
 from transformer_viz.errors import LessonError, join_names
 from transformer_viz.inside_head.numbers import exps, largest
+from transformer_viz.language import known as translated
 from transformer_viz.learn.lesson import Ask
-from transformer_viz.learn.words import Words, words
+from transformer_viz.learn.words import Words, speaking, words
 from transformer_viz.numbers_in_words import number_words, percent_words
-from transformer_viz.terms import KIND_TITLES, MISTAKE_TITLES, Head, Kind, Reason, head_label, place_label
+from transformer_viz.terms import MISTAKE_TITLES, Head, Kind, Reason, head_label, kind_words, place_label
 from transformer_viz.text_display import display_text, display_token
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.hidden_answer import HIDDEN
@@ -181,12 +182,14 @@ def question(trace: Trace, ask: Ask, focus: Spot, language: str = "en") -> Quest
     asked = Asked(trace, ask, spot := spot_of(ask, focus), words(language))
     attention = trace.attentions.get(spot.kind)
     if attention is None:
-        return asked.none("no-kind", kind=KIND_TITLES[spot.kind])
+        with speaking(language):
+            return asked.none("no-kind", kind=kind_words(spot.kind))
     if spot.layer not in attention.layers or (isinstance(spot.head, int) and spot.head >= attention.n_heads):
         return asked.none("no-head", head=spot.label)
     if spot.row >= len(attention.queries):
         return asked.none("no-row", row=spot.row + 1, n=len(attention.queries))
-    return KINDS_OF_QUESTION[ask.kind](asked)
+    with speaking(language):
+        return KINDS_OF_QUESTION[ask.kind](asked)
 
 
 def spot_of(ask: Ask, focus: Spot) -> Spot:
@@ -386,7 +389,7 @@ def heads_by(asked: Asked) -> Question | NotAsked:
         return asked.none("too-close")
     right = tuple(label for _, label in (highest, middle, lowest))
     orders = asked.shuffled(permutations(right))
-    fields = {"kind": KIND_TITLES[asked.spot.kind], "measure": measure.title}
+    fields = {"kind": kind_words(asked.spot.kind), "measure": translated(measure.title)}
     figures = [f"{label} {_figure(value)}" for value, label in (highest, middle, lowest)]
     return asked.made(
         asked.say("heads-by.question", **fields),
@@ -460,7 +463,9 @@ def mistake(asked: Asked) -> Question | NotAsked:
     others = asked.shuffled(name for name in MISTAKE_TITLES if name != made)[: MOST_OPTIONS - 1]
     names = [name for name in MISTAKE_TITLES if name in (made, *others)]
     why = asked.say(f"mistake.{made}")
-    return asked.made(asked.say("mistake.question"), why, map(MISTAKE_TITLES.__getitem__, names), [names.index(made)])
+    return asked.made(
+        asked.say("mistake.question"), why, [translated(MISTAKE_TITLES[name]) for name in names], [names.index(made)]
+    )
 
 
 _KINDS = (looks_most, masked, writes, number, matters_most, heads_by, greedy_or_beam, aligns, mistake)

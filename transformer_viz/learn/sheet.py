@@ -16,9 +16,9 @@ from transformer_viz.evaluation.evaluate import sample_texts
 from transformer_viz.learn.example_run import Example, load_model, measured
 from transformer_viz.learn.lesson import LESSONS, Ask, read_lessons
 from transformer_viz.learn.questions import CAUSE, Question, Spot, code, question
-from transformer_viz.learn.words import Words, words
+from transformer_viz.learn.words import Words, speaking, words
 from transformer_viz.numbers_in_words import number_words
-from transformer_viz.terms import KIND_TITLES, MISTAKES, Kind, place_labels, row_labels
+from transformer_viz.terms import MISTAKES, Kind, kind_words, place_labels, row_labels
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.batch import decode_forced
@@ -71,6 +71,11 @@ def sheet_html(seed: int = 0, language: str = "en", lessons_at: str | None = Non
     Raises:
         LessonError: there are no questions in this language, or too few fair ones with this seed.
     """
+    with speaking(language):
+        return _sheet(seed, language, lessons_at)
+
+
+def _sheet(seed: int, language: str, lessons_at: str | None) -> str:
     say = words(language)
     items: dict[str, list[Item]] = {part: [] for part in PARTS}
     for ask, model, head in _KINDS:
@@ -158,7 +163,7 @@ def _figures(question: Question, trace: Trace, model: str, say: Words) -> list[G
     match question.kind:
         case "looks-most" | "writes":  # the map of its head; of what is written next as far as its row, with nothing of it
             is_open = question.kind != "writes"
-            fields |= {"kind": KIND_TITLES[spot.kind], "head": spot.label, "output": code(trace.text) if is_open else "…"}
+            fields |= {"kind": kind_words(spot.kind), "head": spot.label, "output": code(trace.text) if is_open else "…"}
             figures.append(_weights(say("sheet.of", **fields), trace, spot, trace.n_steps if is_open else spot.row + 1))
         case "aligns" | "heads-by":  # the maps of the heads that its options name
             for label in sorted({label for option in question.options for label in option.split(" > ")}):
@@ -169,7 +174,7 @@ def _figures(question: Question, trace: Trace, model: str, say: Words) -> list[G
                 mask = attention.head_mask(attention.layers[0], 0)
                 rows = [[Cell("", 60 if is_masked else 255) for is_masked in row] for row in mask]
                 queries, keys = map(place_labels, trace.labels(kind))
-                about = say("sheet.of-mask", **fields, kind=KIND_TITLES[kind])
+                about = say("sheet.of-mask", **fields, kind=kind_words(kind))
                 figures.append(Grid(about, keys, list(zip(queries, rows, strict=True))))
         case "greedy-or-beam":  # the greedy run beside the best of the beam, token by token
             assert trace.search is not None

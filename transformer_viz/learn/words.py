@@ -1,9 +1,11 @@
 """The words of questions, by language: `questions.toml` in the folder of each language's lessons."""
 
 import tomllib
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
+from transformer_viz import language as catalogues
 from transformer_viz.errors import LessonError, join_names
 from transformer_viz.learn.lesson import LESSONS
 from transformer_viz.untrusted_files import is_file, list_folder
@@ -15,6 +17,11 @@ def languages() -> list[str]:
     """The languages that questions are asked in, `en` first."""
     found = [folder.name for folder in list_folder(LESSONS) if is_file(folder / FILE)]
     return sorted(found, key=lambda name: (name != "en", name))
+
+
+def speaking(language: str) -> AbstractContextManager[None]:
+    """What is said within is in the language of a lesson, where there is a catalogue of it; else in the one of now."""
+    return catalogues.speaking(language if language in catalogues.languages() else None)
 
 
 class Words:
