@@ -44,7 +44,7 @@ def left(page: Page | Frame, *texts: str) -> set[str]:
         "|".join(map(re.escape, sorted({each for text in texts for each in (text, text[::-1])}, key=len)[::-1]))
     )
     said = [of_run.sub(" ", words) for words in page.evaluate(SAID)]
-    found = {word for words in said for word in re.findall(r"[A-Za-z][A-Za-z-]+", words)}
+    found = {word for words in said for word in re.findall(r"[A-Za-z][A-Za-z-]*[A-Za-z]", words)}
     return found - ALLOWED
 
 
