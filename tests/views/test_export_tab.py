@@ -62,3 +62,10 @@ def test_a_live_page_of_the_model(start):
     assert at.code[0].value.endswith("tv.live_page(checkpoint, 'live-reverse.html', source='abc', theme='light')")
     at.button(key="export-prepare").click().run()
     assert "live-reverse.html" in downloads(at)[0]
+
+
+def test_who_looks_at_chinese_takes_a_chinese_page_along(start, offered):
+    at = export(start, "html", lang="zh", code_of_tab="true")
+    assert "language='zh'" in at.code[0].value
+    at.button(key="export-prepare").click().run()
+    assert '<html lang="zh"' in offered["attention-abc-reverse.html"].decode()

@@ -10,7 +10,7 @@ from transformer_viz.addresses import AttentionAddress
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import packed_heads, saving
 from transformer_viz.export.saving import file_name
-from transformer_viz.language import later, say
+from transformer_viz.language import ENGLISH, current, later, say
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import head_title, kind_words, place_words
 from transformer_viz.trace import limits
@@ -92,7 +92,7 @@ def _offer_run(trace: Trace, chosen: str, at: focus.Focus, looks: dict[str, Any]
     """Offers the run as a page or a picture. Returns the call that saves it."""
     view = at.view
     name = file_name(trace, chosen, view)
-    options = {"head": view.address, "step": view.step, **looks}
+    options = {"head": view.address, "step": view.step, **looks, **_language()}
     with st.container(horizontal=True, vertical_alignment="center"):
         if chosen == "html" and packed_heads.is_large(trace):
             # Some heads are packed to know it.
@@ -159,11 +159,17 @@ def _offer_model(checkpoint: "Checkpoint | None", source: str, looks: dict[str, 
     from transformer_viz.live.page import live_html, live_page
     from transformer_viz.views.cache.model_list import identity
 
+    looks = {**looks, **_language()}
     # A snapshot is named after its model.
     step = "" if checkpoint.snapshot is None else f"-step{checkpoint.snapshot}"
     name, place = f"live-{checkpoint.name}{step}.html", (identity(checkpoint), "live", source, tuple(looks.items()))
     _download(place, name, _FORMATS["live"][1], lambda: live_html(checkpoint, source, **looks).encode())
     return Call(live_page, checkpoint, name, source, **looks)
+
+
+def _language() -> dict[str, Any]:
+    """The keyword of what is made for whoever looks; none for English."""
+    return {} if current() == ENGLISH else {"language": current()}
 
 
 def _download(place: Hashable, name: str, kind: str, make: Callable[[], bytes]) -> None:
