@@ -65,7 +65,7 @@ def survey_heads(
         hovers[row][head.head] = "<br>".join(lines)
         ink = ink_on(None if found is None else (found.mean - low) / (high - low), colours)
         number = "–" if found is None else number_words(found.mean)
-        tiles.append(Tile(row, head.head, number, ink, escape(next(iter(roles), ("",))[0])))
+        tiles.append(Tile(row, head.head, number, ink, escape(known(next(iter(roles), ("",))[0]))))
     return tile_map(kind, layers, numbers, kind_words(kind), focus, style, hovers=hovers, tiles=tiles)
 
 
@@ -135,7 +135,7 @@ def survey_distribution(
     # What belongs together goes together by a click on the legend.
     texts, of_mean = {"legendgroup": "texts"}, {"legendgroup": "mean"}
     stairs = filled([outline[0], *outline, outline[-1]], [0.0, *heights[0], 0.0], fillcolor=see_through(colours.chosen, 0.45))
-    drawn = [{**stairs, "line": {"color": colours.chosen, "width": 1.5}, "marker": square, **texts, "name": "texts"}]
+    drawn = [{**stairs, "line": {"color": colours.chosen, "width": 1.5}, "marker": square, **texts, "name": say("texts")}]
     if other is not None:
         line = {"color": colours.ink, "width": 1.5, "dash": "dot"}
         looks: dict[str, Any] = {"line": line, "mode": "lines", "hoverinfo": "skip"}

@@ -94,8 +94,8 @@ def tile_map(
             "margin": {"l": 40, "r": 58, "t": 26, "b": 30},
             "title": {"text": title, "font": {"size": size + 2, "color": colours.ink}, "x": 0.5, "y": 0.985, "yanchor": "top"},
             "coloraxis": colour_axis(colours, size, ends, names, signed=limit is not None),
-            "xaxis": named_axis(colours, size, columns, "head", every=-(-n_heads // _MOST_NAMED), **looks),
-            "yaxis": named_axis(colours, size, rows, "layer", every=-(-n_layers // _MOST_NAMED), down=True, **looks),
+            "xaxis": named_axis(colours, size, columns, say("head"), every=-(-n_heads // _MOST_NAMED), **looks),
+            "yaxis": named_axis(colours, size, rows, say("layer"), every=-(-n_layers // _MOST_NAMED), down=True, **looks),
             "meta": {**meta, "tiles": [[layer, head] for layer in layers for head in range(n_heads)]},
         },
     )

@@ -525,7 +525,11 @@ def _viewer() -> str:
 
 def _two_viewers(is_change: bool, with_mask: bool) -> str:
     names = {"A": say("after"), "B": say("before")} if is_change else {"A": "A", "B": "B"}
-    sides = "".join(f'<section data-side="{side}" aria-label="{name}">{_viewer()}</section>' for side, name in names.items())
+    # What stands above each side.
+    shown = {side: f""" style='--name: "{name}"'""" if is_change else "" for side, name in names.items()}
+    sides = "".join(
+        f'<section data-side="{side}" aria-label="{name}"{shown[side]}>{_viewer()}</section>' for side, name in names.items()
+    )
     classes = "pair" + " changes" * is_change + " with-mask" * with_mask
     return f'<div class="{classes}">{_MASK * with_mask}{sides}<div class="chart" data-part="difference"></div></div>'
 
