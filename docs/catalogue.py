@@ -24,7 +24,7 @@ from transformer_viz.viewer import script_words
 ROOT = Path(__file__).resolve().parents[1]
 _ONE, _SEVERAL = ("say", "say_sentence", "later"), ("say_count", "later_count")
 """The functions whose first argument is an English text, and those that have two."""
-_HOMES = ("transformer_viz.language", "transformer_viz.analysis.sentences")
+_HOMES = ("transformer_viz.language", "transformer_viz.sentences.run_sentences")
 """The modules that have them. They name each other, so that both are looked through too."""
 _WIDTH = 132
 Id = str | tuple[str, str]

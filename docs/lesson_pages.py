@@ -61,7 +61,7 @@ def lesson_data(lesson: Lesson, language: str) -> dict[str, Any]:
         "following": [{"title": one.title, "page": one.page_name(language)} for one in following],
         "blank": say("common.blank"),
         "comma": say("common.comma"),
-        "words": {name: say.template(f"card.{name}") for name in _WORDS} | {"needs": say("site.needs")},
+        "words": {name: say.template(f"card.{name}") for name in _WORDS} | {"needs": say("site.needs"), "own": say("site.own")},
         "cards": [_card(lesson, number, step, language) for number, step in enumerate(lesson.steps)],
     }
 
@@ -75,6 +75,7 @@ def _card(lesson: Lesson, number: int, step: Step, language: str) -> dict[str, A
         "hints": step.hints,
         "place": place,
         "needsApp": place is None or step.point in _NOT_ON_LIVE_PAGES,
+        "asksOwnWord": step.do is not None and step.do.verb == "text" and step.ask is not None,
     }
     if place is not None:
         place["page"] = live_page(place["model"], language)
@@ -115,7 +116,8 @@ def _place(lesson: Lesson, number: int) -> dict[str, Any] | None:
 
 def _row_of(step: Step, at: Link, example: Example) -> int:
     if step.do is not None and step.do.verb == "step":
-        return int(step.do.value)
+        # One goes there oneself.
+        return max(1, int(step.do.value) - 1)
     if step.start is None and step.ask is not None and step.ask.row is not None:
         return step.ask.row
     return at.number("step") or example.focus.row + 1

@@ -1,6 +1,6 @@
 """One sentence of a run."""
 
-from transformer_viz.analysis.sentences import Sentence, step_sentences
+from transformer_viz.sentences.run_sentences import Sentence, step_sentences
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 

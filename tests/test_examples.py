@@ -13,6 +13,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: inspect.unwrap(part) for name in tv.__all__ if inspect.isfunction(part := getattr(tv, name))
 }
 CLASSES: tuple[type, ...] = (tv.HeadAddress, tv.Tap)
+WITHIN: dict[str, Callable[..., Any]] = {
+    "Trace.from_arrays": vars(tv.Trace)["from_arrays"].__func__,
+    **{f"export.{name}": inspect.unwrap(getattr(tv.export, name)) for name in ("html", "save")},
+    **{f"figures.{name}": inspect.unwrap(getattr(tv.figures, name)) for name in ("attention", "player")},
+}
+"""Functions that are found in a module or a class of the package."""
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -25,7 +31,7 @@ def test_a_function_says_what_it_takes_and_returns(name: str) -> None:
     assert not lacking
 
 
-@pytest.mark.parametrize("what", [*FUNCTIONS.values(), *CLASSES], ids=lambda what: what.__name__)
+@pytest.mark.parametrize("what", [*FUNCTIONS.values(), *CLASSES, *WITHIN.values()], ids=lambda what: what.__qualname__)
 def test_an_example_gives_what_it_says(what: Any) -> None:
     found = [test for test in doctest.DocTestFinder(recurse=False).find(what, what.__name__, globs={}) if test.examples]
     assert found, f"{what.__name__} has no example"
@@ -49,6 +55,7 @@ def test_a_result_is_one_line_in_a_notebook() -> None:
         tv.compare(a, b),
         tv.diff(a, b),
         tv.inspect_head(model, a, "cross.1.1", query=0),
+        tv.survey(model, ["ab"], verdict_texts=0),
         a,
         model,
     )

@@ -139,7 +139,7 @@ print(json.dumps({
     "attended": (tv.attribute(model, trace, "attended").values == trace.attentions["cross"].weights).all().item(),
     "previous": abs(tv.analysis.alignment(trace).at("decoder.1.1").previous - weights.diagonal(-1).mean()).item() < 1e-6,
     "surveyed": tv.survey(model, ["hello", "planet"], verdict_texts=0).at("decoder.1.1", "previous").n,
-    "trained": tv.load_checkpoint("twice").task.answer("ab"),
+    "trained": tv.load_checkpoint("./twice").task.answer("ab"),
 }))
 """
 

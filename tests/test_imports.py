@@ -1,10 +1,11 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
 plain files <- text and schema <- terms <- addresses <- model <- tasks; decoding <- loaded_model <- checkpoints <- readers;
-decoding, edits <- trace <- analysis. From there two branches that do not know each other: analysis <- figures <- export
-(pictures: no torch, no model), and what runs models: analysis, readers <- tracing <- batches <- mask_checks, evaluation,
-attribution, inside_head <- training, surveys; training <- learn. export and tracing <- live, a page with a model in it, and
-notebook, a cell with one. All end in commands, and in views <- app.py, which alone know the settings of a server.
+decoding, edits <- trace <- analysis <- comparison <- sentences <- results. From there two branches that do not know each other:
+results <- figures <- export (pictures: no torch, no model), and what runs models: results, readers <- tracing <- batches <-
+mask_checks, evaluation, attribution, inside_head <- training, surveys; training <- learn. export and tracing <- live, a page
+with a model in it, and notebook, a cell with one. All end in commands, and in views <- app.py, which alone know the settings of
+a server.
 """
 
 import ast
@@ -37,9 +38,12 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "readers": ({"readers"}, ("checkpoints",)),
     "trace": ({"trace"}, ("decoding", "edits")),
     "analysis": ({"analysis"}, ("trace",)),
-    "figures": ({"figures"}, ("analysis",)),
+    "comparison": ({"comparison"}, ("analysis",)),
+    "sentences": ({"sentences"}, ("comparison",)),
+    "result": ({"result"}, ("sentences",)),
+    "figures": ({"figures"}, ("result",)),
     "export": ({"export"}, ("figures",)),
-    "tracing": ({"tracing"}, ("analysis", "readers")),
+    "tracing": ({"tracing"}, ("result", "readers")),
     "batches": ({"batches"}, ("tracing",)),
     "config": ({"config_masks"}, ("batches",)),
     "checks": ({"mask_checks", "evaluation", "attribution", "inside_head"}, ("config",)),
@@ -63,12 +67,12 @@ def _below(floor: str) -> set[str]:
 MAY = {room: {room, *_below(floor)} for floor, (rooms, _) in FLOORS.items() for room in rooms}
 """What each room may import."""
 ROOMS = {"attribution", "config_masks", "evaluation", "inside_head", "learn", "mask_checks", "surveys", "training"}
-STOREYS = {"result": "analysis"}
+STOREYS = {"result": "result"}
 OF_SURVEYS = ("columns", "sentences")
-STOREYS |= {f"surveys.{name}": "analysis" for name in OF_SURVEYS}
-STOREYS |= {f"inside_head.{name}": "analysis" for name in ("numbers", "explanations", "rounding", "logit_lens")}
-STOREYS |= {"config_masks.patterns": "analysis"}
-STOREYS |= {f"learn.{name}": "analysis" for name in ("lesson", "links", "points", "actions", "words", "questions", "claims")}
+STOREYS |= {f"surveys.{name}": "result" for name in OF_SURVEYS}
+STOREYS |= {f"inside_head.{name}": "result" for name in ("numbers", "explanations", "rounding", "logit_lens")}
+STOREYS |= {"config_masks.patterns": "result"}
+STOREYS |= {f"learn.{name}": "result" for name in ("lesson", "links", "points", "actions", "words", "questions", "claims")}
 """Modules of a room that stand on another floor: its result is plain data."""
 FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
 
@@ -106,7 +110,7 @@ def is_wrong(importer: str, name: str) -> str | None:
         return "plotly belongs in figures only"
     if top == "streamlit" and importer not in ("views", "app"):
         return "streamlit belongs in views and app.py only"
-    if top == "torch" and importer in ("figures", "export", "views", "analysis", "app"):
+    if top == "torch" and importer in ("figures", "export", "views", "analysis", "comparison", "sentences", "result", "app"):
         return "torch has no place here"
     if top == "app":
         return "nothing imports app.py"
@@ -190,7 +194,7 @@ sys.meta_path.insert(0, Blocked())
 """
 
 
-@pytest.mark.parametrize("part", ["figures", "analysis", "export"])
+@pytest.mark.parametrize("part", ["figures", "analysis", "comparison", "sentences", "result", "export"])
 def test_what_draws_loads_without_torch_and_streamlit(part):
     """Also transitively: every module of theirs is imported where torch cannot be."""
     names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILES if part_of(file) == part]

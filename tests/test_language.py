@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from docs import catalogue
-from transformer_viz.analysis.sentences import say_sentence
 from transformer_viz.errors import OptionError
 from transformer_viz.language import listed, say, speaking, spoken
+from transformer_viz.sentences.run_sentences import say_sentence
 from transformer_viz.viewer import modules, script_words
 
 KNOWN, PLACES = "Numbers as a table", "Download {name} ({size})"

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from transformer_viz import figures as figures
     from transformer_viz.addresses import AttentionAddress as AttentionAddress
     from transformer_viz.addresses import HeadAddress as HeadAddress
-    from transformer_viz.analysis.comparison import Comparison as Comparison
-    from transformer_viz.analysis.comparison import compare as compare
-    from transformer_viz.analysis.diff import TraceDiff as TraceDiff
-    from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.analysis.word_pooling import by_words as by_words
     from transformer_viz.attribution.alignment_heads import alignment_heads as alignment_heads
     from transformer_viz.attribution.attribute import attribute as attribute
@@ -37,6 +33,10 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.checkpoints import load_snapshot as load_snapshot
+    from transformer_viz.comparison.compare import Comparison as Comparison
+    from transformer_viz.comparison.compare import compare as compare
+    from transformer_viz.comparison.diff import TraceDiff as TraceDiff
+    from transformer_viz.comparison.diff import diff as diff
     from transformer_viz.config_masks.masks import masks as masks
     from transformer_viz.edits import Edit as Edit
     from transformer_viz.errors import TransformerVizError as TransformerVizError
@@ -105,13 +105,13 @@ _HOMES = {
     "check_masks": "mask_checks.check_masks",
     "decode": "tracing.decode",
     "by_words": "analysis.word_pooling",
-    "compare": "analysis.comparison",
+    "compare": "comparison.compare",
     "decode_batch": "tracing.batch",
     "decode_forced": "tracing.batch",
     "measure_effect": "mask_checks.effect",
     "masks": "config_masks.masks",
     "MISTAKES": "model.mistakes",
-    "diff": "analysis.diff",
+    "diff": "comparison.diff",
     "evaluate": "evaluation.evaluate",
     "decode_untrained": "tracing.untrained",
     "trace_training": "training.replay",
@@ -140,8 +140,8 @@ _HOMES = {
     "ReplaceTap": "model.tap",
     "Site": "model.tap",
     "Tap": "model.tap",
-    "TraceDiff": "analysis.diff",
-    "Comparison": "analysis.comparison",
+    "TraceDiff": "comparison.diff",
+    "Comparison": "comparison.compare",
     "Verdicts": "attribution.result.verdict",
     "KnockOut": "attribution.result.knock_out",
     "Patching": "attribution.result.patching",

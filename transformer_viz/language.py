@@ -2,7 +2,7 @@
 
 The English text is the name of its translations, which lie in `locale/LANGUAGE`; see docs/translating.md. Where no language was
 chosen, as on the command line and in Python, all that is said is English. Sentences with pieces of a run in them are said by
-`transformer_viz.analysis.sentences`.
+`transformer_viz.sentences.run_sentences`.
 """
 
 import gettext

@@ -35,9 +35,9 @@ STRATEGIES = ("greedy", "beam", "sample")
 """How tokens are chosen."""
 STOPS = ("bound", "first", "never")
 """When a beam search stops."""
-MODES = ("word", "position", "deleted")
+MODES = (later("word"), later("position"), later("deleted"))
 """How a token is occluded."""
-INSTEAD = ("zero", "mean", "uniform")
+INSTEAD = (later("zero"), later("mean"), later("uniform"))
 """What replaces an ablated head's output: zeros; its mean output over all texts; uniform attention over its allowed keys."""
 MISTAKE_TITLES = {
     "no-causal": later("No causal mask"),

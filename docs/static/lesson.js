@@ -33,8 +33,8 @@ function show({ hasMoved = false } = {}) {
   part("counted").textContent = worded("step", { n: now + 1, m: cards.length });
   part("title").textContent = card.title;
   part("text").replaceChildren(...card.text.map(paragraph));
-  part("needs").hidden = !card.needsApp;
-  part("needs").textContent = lesson.words.needs;
+  part("needs").hidden = !card.needsApp && !card.asksOwnWord;
+  part("needs").textContent = card.needsApp ? lesson.words.needs : lesson.words.own;
   part("question").replaceChildren(...(card.ask ? [isOpen ? judged(card.ask) : form(card.ask)] : []));
   part("hints").replaceChildren(...card.hints.slice(0, hinted.get(now) ?? 0).map((hint) => made("li", {}, ...sentence(hint))));
   part("back").hidden = now === 0;
@@ -132,6 +132,12 @@ part("hint").addEventListener("click", () => {
   hinted.set(now, (hinted.get(now) ?? 0) + 1);
   show();
   part("said").textContent = cards[now].hints[hinted.get(now) - 1].replaceAll("`", "");
+});
+// The arrows step also where the card has the keyboard.
+window.addEventListener("keydown", (event) => {
+  const { key, target } = event, isTyping = target instanceof Element && target.closest("form");
+  if (isTyping || frame.hidden || !["ArrowLeft", "ArrowRight"].includes(key)) return;
+  frame.contentDocument?.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 });
 window.addEventListener("hashchange", open);
 for (const name of ["back", "next", "skip", "hint"]) part(name).textContent = worded(name);

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.made_runs import runs
-from transformer_viz.analysis.align import differing_places, distances, first_difference, largest, signed_size
-from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.diff import diff
+from transformer_viz.comparison.align import differing_places, distances, first_difference, largest, signed_size
+from transformer_viz.comparison.compare import compare
+from transformer_viz.comparison.diff import diff
 from transformer_viz.trace.trace import Trace
 
 NUMBERS = st.sampled_from([0.0, 0.25, 1.0, -3.5, math.nan, math.inf, -math.inf])

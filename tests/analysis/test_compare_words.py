@@ -7,9 +7,9 @@ import numpy as np
 from tests.analysis.made_runs import run
 from tests.attentions import with_parts
 from transformer_viz import decode
-from transformer_viz.analysis.compare_words import change_words, how_words, size_words, summary, table
-from transformer_viz.analysis.comparison import LargestDifference, compare
-from transformer_viz.analysis.sentences import plain
+from transformer_viz.comparison.compare import LargestDifference, compare
+from transformer_viz.sentences.compare_words import change_words, how_words, size_words, summary, table
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 
@@ -90,7 +90,7 @@ def test_a_number_that_is_none_is_said(hello: Trace) -> None:
     weights[0, 0, 0, 0] = np.nan
     broken = replace(hello, attentions=with_parts(hello, "cross", weights=weights), mistake="negated-additive")
     assert "B has no number" in said(hello, broken)
-    assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in L1 H1, row 1, column 1")
+    assert rows(hello, broken)["cross-attention"][1:] == ("NaN", "not a number in L1 H1, row 1, column 1")
 
 
 def test_a_change_is_said_with_its_size_and_place() -> None:

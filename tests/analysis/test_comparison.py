@@ -11,7 +11,7 @@ import transformer_viz as tv
 from tests.analysis.made_runs import run, runs
 from tests.attentions import with_parts
 from transformer_viz.addresses import map_address
-from transformer_viz.analysis.comparison import Comparison, compare
+from transformer_viz.comparison.compare import Comparison, compare
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace

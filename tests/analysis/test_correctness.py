@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import transformer_viz as tv
-from transformer_viz.analysis.correctness import TEACHER_FORCING, answer, answer_words, hypothesis_answer
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.commands.decode import summary
+from transformer_viz.sentences.correctness import TEACHER_FORCING, answer, answer_words, hypothesis_answer
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD, START
 

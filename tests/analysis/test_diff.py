@@ -14,7 +14,7 @@ import transformer_viz as tv
 from tests.attentions import with_parts
 from tests.trace import planted
 from transformer_viz import Trace, decode
-from transformer_viz.analysis.diff import WHATS, TraceDiff, diff
+from transformer_viz.comparison.diff import WHATS, TraceDiff, diff
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 from transformer_viz.trace.groups import Group

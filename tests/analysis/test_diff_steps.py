@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz import Trace, decode
-from transformer_viz.analysis.align import paired
-from transformer_viz.analysis.diff import diff
+from transformer_viz.comparison.align import paired
+from transformer_viz.comparison.diff import diff
 
 
 def fields(found):

@@ -9,9 +9,9 @@ import pytest
 from tests.sentences import step_sentence
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.analysis import alignment
-from transformer_viz.analysis.grading import grades_sentence
-from transformer_viz.analysis.guesses import Guess, is_right, outcome_words, question_words, tally_words
-from transformer_viz.analysis.sentences import plain
+from transformer_viz.sentences.grade_sentences import grades_sentence
+from transformer_viz.sentences.guesses import Guess, is_right, outcome_words, question_words, tally_words
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.steps import Step
 

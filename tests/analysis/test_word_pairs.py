@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.made_runs import run
-from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.word_pairs import Pair, by_position, by_text
 from transformer_viz.analysis.word_pooling import UNIT
 from transformer_viz.analysis.word_starts import is_special
+from transformer_viz.comparison.compare import compare
+from transformer_viz.comparison.word_pairs import Pair, by_position, by_text
 from transformer_viz.trace.trace import Trace
 
 WORDS = st.lists(st.sampled_from(["the", "The", "house", "is", "[CLS]", "</s>"]), max_size=5)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tests.analysis.made_runs import run, runs
 from tests.sentences import step_sentence
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.word_pooling import Words, by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.analysis.word_starts import groups, word_starts
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates
 from transformer_viz.figures.theme import THEMES
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.steps import Fill
 from transformer_viz.trace.trace import Trace

@@ -91,6 +91,7 @@ def test_one_head_alone_is_as_among_all(tiny, traces):
     place, shares = HeadAddress("cross", 1, 2), list[float]()
     [alone] = knock_out(tiny, traces, heads=[place], on_progress=shares.append).heads
     among = knock_out(tiny, traces).at("cross.2.3")
+    assert [knock_out(tiny, traces, heads=one).heads for one in (place, "cross.2.3")] == [(alone,), (alone,)], "without a list"
     assert alone.log_p.value == pytest.approx(among.log_p.value, abs=1e-12)
     assert (alone.place, alone.exact, alone.stays.value) == (place, among.exact, pytest.approx(among.stays.value, nan_ok=True))
     assert shares == [0, 1 / 3, 2 / 3]

@@ -57,6 +57,7 @@ def test_what_a_copying_head_puts_first_carries_the_probability(one):
     curves = {each.name: each for each in found}
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] < 1
     assert list(curves) == ["L1 H1", "L1 H2", "gradient", "occlusion", "random"]
+    assert tv.faithfulness(one, trace, "L1 H1")[0] == curves["L1 H1"], "without a list"
     for name in ("L1 H1", "gradient", "occlusion"):
         assert all(each.value > 0.99 for each in curves[name].comprehensiveness)
         assert all(abs(each.value) < 0.01 for each in curves[name].sufficiency)

@@ -17,14 +17,14 @@ from tests.browser.accessible import faults
 from tests.browser.charts import click_tile
 from tests.browser.drawn import FOCUS, go, plain, same_as_the_figure
 from tests.needs import slow
-from transformer_viz.analysis.sentences import plain as sentence_words
-from transformer_viz.analysis.sentences import step_sentences
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content
 from transformer_viz.figures import masks
 from transformer_viz.figures.figure_data import plain as undecorated
 from transformer_viz.figures.theme import Style
 from transformer_viz.live.page import live_html, live_page
+from transformer_viz.sentences.run_sentences import plain as sentence_words
+from transformer_viz.sentences.run_sentences import step_sentences
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 

@@ -14,10 +14,10 @@ from tests.browser.drawn import DRAWN, go, same_as_the_figure
 from tests.figures.conftest import build
 from tests.needs import slow
 from tests.sentences import step_sentence
-from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.export import packed_heads
 from transformer_viz.figures.colour_scale import TITLES, Scale
 from transformer_viz.figures.theme import Style
+from transformer_viz.sentences.correctness import answer_words
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace

@@ -10,9 +10,9 @@ import transformer_viz as tv
 from docs import lesson_pages
 from tests.browser.accessible import faults
 from tests.browser.drawn import DRAWN
-from transformer_viz.analysis.sentences import plain, step_sentences
 from transformer_viz.language import speaking
 from transformer_viz.live.page import live_html
+from transformer_viz.sentences.run_sentences import plain, step_sentences
 
 pytestmark = pytest.mark.browser
 

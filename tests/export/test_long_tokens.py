@@ -9,11 +9,11 @@ import pytest
 
 from tests.sentences import step_sentence
 from transformer_viz import Trace, decode
-from transformer_viz.analysis.diff import diff
-from transformer_viz.analysis.sentences import plain
+from transformer_viz.comparison.diff import diff
 from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
 from transformer_viz.figures.theme import token_label
+from transformer_viz.sentences.run_sentences import plain
 
 N = 5
 

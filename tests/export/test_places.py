@@ -6,9 +6,9 @@ import pytest
 
 from tests.sentences import step_sentence
 from transformer_viz import figures
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.content import content
 from transformer_viz.export.strips import output_strip, source_strip
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.terms import Kind
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace

@@ -7,8 +7,8 @@ import pytest
 from tests.figures.conftest import build
 from tests.sentences import step_sentence
 from transformer_viz import figures
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.strips import legend
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
 

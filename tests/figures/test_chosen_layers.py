@@ -8,10 +8,10 @@ import pytest
 import transformer_viz as tv
 from tests.sentences import step_sentence
 from transformer_viz.addresses import HeadAddress, map_address
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content, focus_of, view
 from transformer_viz.figures.theme import LIGHT
+from transformer_viz.sentences.run_sentences import plain
 
 KINDS = ("decoder", "cross")
 LAYERS = (0, 2)

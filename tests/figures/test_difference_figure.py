@@ -13,7 +13,7 @@ from tests.analysis.made_runs import run, runs
 from tests.attentions import with_parts
 from transformer_viz import figures
 from transformer_viz.addresses import map_address
-from transformer_viz.analysis.comparison import AlignedMaps, compare
+from transformer_viz.comparison.compare import AlignedMaps, compare
 from transformer_viz.figures.difference_mosaic import thinned
 from transformer_viz.figures.theme import LIGHT
 from transformer_viz.trace.trace import Trace

@@ -21,6 +21,11 @@ from transformer_viz.trace.trace import Trace
 PLACES = [("encoder", 1, 3), ("decoder", 2, 1), ("cross", 0, 4)]
 
 
+def test_a_theme_is_no_style(trace: Trace) -> None:
+    with pytest.raises(OptionError, match=r"style='dark' is no style; give one such as tv.figures.Style\(\"dark\""):
+        figures.attention(trace, "cross.1.1", style="dark")  # ty: ignore[invalid-argument-type]
+
+
 @pytest.mark.parametrize(("kind", "layer", "head"), PLACES)
 def test_a_map_is_the_traces_matrix_rows_are_queries(trace: Trace, kind: Kind, layer: int, head: int) -> None:
     drawn = spec(figures.attention(trace, map_address(kind, layer, head)))

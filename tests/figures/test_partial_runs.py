@@ -10,10 +10,10 @@ from tests.figures.sent import numbers, spec
 from tests.sentences import step_sentence
 from transformer_viz import Trace, figures
 from transformer_viz.analysis.mask_parts import mask_parts
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.strips import output_strip
 from transformer_viz.figures import masks
 from transformer_viz.figures.theme import Style
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.terms import REASON_WORDS, Reason
 
 SOURCE = ["<b>", "$x$", "l", "l", "</s>", "f", "g"]

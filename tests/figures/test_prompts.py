@@ -7,12 +7,12 @@ import numpy as np
 from tests.sentences import step_sentence
 from tests.trace import planted
 from transformer_viz import Trace, figures
-from transformer_viz.analysis.correctness import answer, hypothesis_answer
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.export.content import default_step, view
 from transformer_viz.export.saving import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
 from transformer_viz.figures.theme import token_label
+from transformer_viz.sentences.correctness import answer, hypothesis_answer
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.terms import row_labels
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.steps import Fill

@@ -19,7 +19,7 @@ from tests.sentences import step_sentence
 from tests.trace import planted
 from tests.trace.conftest import members_of
 from transformer_viz import Trace, decode, figures, save_trace
-from transformer_viz.analysis.diff import diff
+from transformer_viz.comparison.diff import diff
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export.drawings import WHATS
 from transformer_viz.terms import KINDS

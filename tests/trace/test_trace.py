@@ -260,3 +260,13 @@ def test_masks_may_differ_by_head_and_a_mean_is_masked_where_all_are(hello):
     assert int(cross.mask.sum()) == 5 + len(hello.steps)
     assert np.argwhere(cross.head_reasons(1, "mean")).tolist() == [[0, 3]]
     np.testing.assert_array_equal(cross.head_reasons(1, 2), reasons[1, 2])
+
+
+def test_a_run_says_what_it_read_and_what_it_wrote(hello: Trace) -> None:
+    """A prompt is read and given; where an encoder read a source there is none, and all is written."""
+    run = planted.run((3, 4), (1, 2, 5), has_source=False)
+    assert (run.prompt, run.read_tokens) == (run.target_tokens[:3], run.target_tokens[:3])
+    assert run.output_tokens[run.written] == run.output_tokens[2:] and len(run.output_tokens[run.written]) == 2
+    assert [run.is_given(step) for step in range(run.n_steps)] == [True, True, False, False]
+    assert (hello.prompt, hello.read_tokens) == ((), hello.source_tokens)
+    assert hello.steps[hello.written] == hello.steps and not hello.is_given(0)

@@ -45,6 +45,8 @@ def test_what_cannot_be_is_said(tiny: tv.Checkpoint) -> None:
     for run in (tv.decode_batch, tv.decode_forced):
         with pytest.raises(InputError, match="no source text"):
             run(tiny, [])
+        with pytest.raises(InputError, match="sources is one text, 'abc'; a list of texts is needed"):
+            run(tiny, "abc")
 
 
 def test_the_softmax_of_a_head_is_what_the_run_did(tiny: tv.Checkpoint) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transformer_viz.analysis.sentences import plain
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.trace.trace import Trace
 from transformer_viz.training.result import TrainingSnapshot, certainty, course, snapshot_sentence
 

@@ -17,7 +17,7 @@ from tests.node import node
 from tests.viewer.test_second_map import plain
 from transformer_viz import figures
 from transformer_viz.addresses import map_address
-from transformer_viz.analysis.comparison import compare
+from transformer_viz.comparison.compare import compare
 from transformer_viz.figures import page_templates
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.terms import Head, Kind

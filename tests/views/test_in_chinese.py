@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.inside import tree
 from tests.views import viewer
+from tests.views.drawn import charts
 from transformer_viz.language import languages
 from transformer_viz.views.state import visit_language
 
@@ -75,11 +76,25 @@ def texts(at: AppTest) -> Iterator[str]:
                 yield said
         for option in getattr(proto, "options", ()):
             yield option if isinstance(option, str) else getattr(option, "content", "")
+    for chart in charts(at):
+        yield from _of_figure([chart.figure, chart.words], "text")
     for frame in at.dataframe:
         titles = json.loads(frame.proto.columns or "{}")
         for title in map(str, frame.value.columns):
             yield titles.get(title, {}).get("label") or title
             yield titles.get(title, {}).get("help") or ""
+
+
+def _of_figure(part: Any, name: str = "") -> Iterator[str]:
+    """Titles, names, hovers and annotations of a chart; its tokens are those of the test."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            yield from _of_figure(value, key)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _of_figure(value, name)
+    elif isinstance(part, str) and name in ("title", "name", "text", "hovertext", "hovertemplate"):
+        yield re.sub(r"%\{.*?\}", " ", part)
 
 
 def _nodes(node: Any) -> Iterator[Any]:
@@ -97,6 +112,8 @@ PAGES = [
     (None, {"explore_tab": "Masks"}),
     (None, {"explore_tab": "Export"}),
     (None, {"decoding": "beam", "beam": "2"}),
+    (None, {"measure": "cause"}),
+    (None, {"measure": "value"}),
     (None, {"hide_answer": "true"}),
     (None, {"checkpoint": "a trace file …"}),
     ("masks", {}),

@@ -71,3 +71,12 @@ def test_what_the_browser_remembers_is_listed_and_can_be_forgotten(start, monkey
     at.button(key="forget-lessons").click().run()
     assert not done()
     assert {button.label for button in at.button if str(button.key).startswith("open-")} == {"Begin"}
+
+
+def test_whoever_begins_a_lesson_is_not_asked_the_first_question_again(start):
+    at = start("explore")
+    # As at a bare address: this browser has put the question away.
+    at.session_state["first_question"] = None
+    at.session_state[lesson_place.KEY] = "map.1"
+    at.run()
+    assert "first_question" not in at.session_state

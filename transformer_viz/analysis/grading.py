@@ -15,11 +15,8 @@ from transformer_viz.addresses import Grid, HeadAddress, find_head
 from transformer_viz.analysis.head_names import ROLES, roles
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.analysis.sentences import Sentence, say_sentence
 from transformer_viz.errors import OptionError, join_names
-from transformer_viz.language import say, sentences
-from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.terms import KINDS, Kind, head_title, kind_words
+from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -143,41 +140,6 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
                 "untrained: the two runs read different tokens; tv.decode_untrained(checkpoint, trace) makes one of the same"
             )
     return Grades(sorted((grade for kind in trace.kinds for grade in _of_kind(trace, untrained, kind)), key=_rank))
-
-
-def grades_sentence(grades: Grades) -> Sentence:
-    """The best head and its baselines; where no step has a right key, how many heads have which name.
-
-    `Layer 1 head 1 of cross-attention is best: over 99 % of its weight is on the right token.
-    Uniform attention would have 8 %, …`
-    """
-    if not grades or grades[0].mass is None:
-        return say_sentence("No step of this run has a known right token, so heads are ranked by how well their names fit.")
-    best = grades[0]
-    head = head_title(best.layer, best.head)
-    name = say("{head} of {attention} is best: ", head=head[:1].upper() + head[1:], attention=kind_words(best.kind))
-    mass, hits = percent_words(best.mass or 0.0), best.hit_rate
-    looks = (
-        say("{share} of its weight is on the right token.", share=mass)
-        if hits is None
-        else say(
-            "{share} of its weight is on the right token, which is the largest at {hits} of the steps.",
-            share=mass,
-            hits=percent_words(hits),
-        )
-    )
-    before = None if best.untrained is None else best.untrained.mass
-    uniform = percent_words(best.uniform.mass or 0.0)
-    beside = (
-        say("Uniform attention would have {uniform} there.", uniform=uniform)
-        if before is None
-        else say(
-            "Uniform attention would have {uniform} there, an untrained model {untrained}.",
-            uniform=uniform,
-            untrained=percent_words(before),
-        )
-    )
-    return (("strong", name), ("plain", sentences([looks, beside])))
 
 
 def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[HeadGrade]:

@@ -58,7 +58,7 @@ def losses(traces: Sequence[Trace]) -> Losses:
     """
     if any(not trace.steps or any(step.rank is None for step in trace.steps) for trace in traces):
         raise OptionError("a loss needs runs with recorded probabilities and ranks; decode with target=…")
-    written = [trace.steps[trace.n_given :] for trace in traces]
+    written = [trace.steps[trace.written] for trace in traces]
     return Losses(
         per_token=np.array([[-step.log_probability for step in steps] for steps in written]),
         counted=np.array([[step.token != PAD for step in steps] for steps in written]),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_viz.analysis.query_rows import real_queries
+from transformer_viz.language import later
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.trace import Trace
 
@@ -36,16 +37,16 @@ def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, .
         masks[kind] = attention.head_reasons(layer if layer in attention.layers else attention.layers[0], head)
     parts: list[tuple[str, Kind, np.ndarray]] = []
     if "encoder" in masks:
-        parts.append(("encoder: padding", "encoder", masks["encoder"]))
+        parts.append((later("encoder: padding"), "encoder", masks["encoder"]))
     if "decoder" in masks:
         combined = masks["decoder"]
-        parts.append(("decoder: padding", "decoder", combined & Reason.PADDING))
-        parts.append(("decoder: causal", "decoder", combined & Reason.FUTURE))
+        parts.append((later("decoder: padding"), "decoder", combined & Reason.PADDING))
+        parts.append((later("decoder: causal"), "decoder", combined & Reason.FUTURE))
         if (trace.decoder.reasons == Reason.WINDOW).any():
-            parts.append(("decoder: window", "decoder", combined * (combined == Reason.WINDOW)))
-        parts.append(("decoder: combined", "decoder", combined))
+            parts.append((later("decoder: window"), "decoder", combined * (combined == Reason.WINDOW)))
+        parts.append((later("decoder: combined"), "decoder", combined))
     if "cross" in masks:
-        parts.append(("cross: padding", "cross", masks["cross"]))
+        parts.append((later("cross: padding"), "cross", masks["cross"]))
     return tuple(MaskPart(title, kind, reasons, *trace.labels(kind)) for title, kind, reasons in parts)
 
 

@@ -39,7 +39,7 @@ def padding(trace: Trace, side: Side) -> np.ndarray:
         return _first_of(named[::-1])[::-1] & _masked_as_padding(trace, ("encoder", "cross"))
     # Behind what was written nothing is read and nothing written.
     behind = named & np.array([token == PAD for token in trace.output_tokens or tokens], dtype=bool)
-    before = _first_of(named) & trace.model_kind.has_prompt
+    before = _first_of(named) & bool(trace.prompt)
     return (before | _first_of(behind[::-1])[::-1]) & _masked_as_padding(trace, ("decoder",))
 
 

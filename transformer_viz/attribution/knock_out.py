@@ -31,7 +31,7 @@ def knock_out(
     traces: Sequence[Trace],
     *,
     how: str = "zero",
-    heads: Sequence[str | HeadAddress] | None = None,
+    heads: str | HeadAddress | Sequence[str | HeadAddress] | None = None,
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> KnockOut:
@@ -39,17 +39,18 @@ def knock_out(
 
     Args:
         model: the model that made the runs.
-        traces: the runs.
+        traces: a list of its runs.
         how: what replaces a head's output: `zero`, its `mean` over all texts, or that of `uniform` attention.
-        heads: the heads to ablate, as in `["cross.2.3"]`; by default every one.
+        heads: the head to ablate, such as `cross.2.3`, or a list of them, each alone; by default every one.
         seed: of the resampling of texts.
         on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 
     Returns:
-        The effect of each head: `at("cross.2.3")`, and a table by `print`.
+        The effect of each head, `at("cross.2.3")`: `log_p`, the change of the answer's log-probability in nats a token, below 0
+        where it is lost; `exact`, the share of texts whose answer is still written. `print` makes a table.
 
     Raises:
-        OptionError: an impossible argument, or a run of another model.
+        OptionError: an impossible argument, one run instead of a list, or a run of another model.
 
     Example:
         >>> import transformer_viz as tv
@@ -64,6 +65,7 @@ def knock_out(
         Voita et al. (2019), "Analyzing Multi-Head Self-Attention": https://arxiv.org/abs/1905.09418
     """
     sizes = model.network.sizes
+    heads = [heads] if isinstance(heads, str | HeadAddress) else heads
     chosen = all_heads(sizes) if heads is None else tuple(find_head(head, sizes.grid, model.name) for head in heads)
     with devices.running(model):
         changes, is_exact = _Texts.of(model, traces, how).without([(), *((place,) for place in chosen)], on_progress)

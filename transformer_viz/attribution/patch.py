@@ -14,14 +14,15 @@ import torch
 from torch import Tensor
 
 from transformer_viz.addresses import AttentionAddress, HeadAddress, find
-from transformer_viz.analysis.comparison import check_traces
 from transformer_viz.attribution.rerun import Run
 from transformer_viz.attribution.result.patching import PatchedRun, Patching, PatchingSize, parting
+from transformer_viz.comparison.compare import check_traces
 from transformer_viz.decoding.token_batch import TokenBatch
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import RecordTap, ReplaceTap, Site, Tap, TapName
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.progress import OnProgress
@@ -54,7 +55,8 @@ def patch(
         on_progress: is called with the share of the places that is done, from 0 to 1.
 
     Returns:
-        The effect of each place: by kind float64 (layer, head, query), or (layer, query) by layer.
+        The effect of each place, `effects`: by kind float64 (layer, head, query), or (layer, query) by layer. At the first step
+        at which the runs differ 0 changes nothing, and 1 makes B as sure of A's token as A was. `largest(n)` has the strongest.
 
     Raises:
         OptionError: an impossible argument, more places than may be tried at once, runs whose rows do not correspond, or a
@@ -265,8 +267,8 @@ class _Pair:
         of_a, of_b = (float(_lead(each, tokens)) for each in logits)
         if not abs(of_a - of_b) > _LEAST:
             raise OptionError(
-                f"both runs prefer A's token equally at the step where they differ ({of_a:.3g} and {of_b:.3g}), so there is "
-                "nothing to bring back; compare runs with other texts or edits"
+                f"both runs prefer A's token equally at the step where they differ ({rounded_words(of_a, 3)} and "
+                f"{rounded_words(of_b, 3)}), so there is nothing to bring back; compare runs with other texts or edits"
             )
         of_both = tuple(tuple(each[0, -1].double().softmax(-1)[tokens].tolist()) for each in logits)
         activations = {site: kept[name] for site, kept in keep.kept.items()}

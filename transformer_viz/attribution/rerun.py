@@ -23,6 +23,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import ReplaceTap, Site, Tap, TapName, compose
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import Kind
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.trace import Trace
@@ -85,7 +86,7 @@ class Run:
             model,
             trace,
             TokenBatch(
-                source[None], of_source.bool(), target[None], of_target.bool(), output[None], (trace.n_given,), ALL_KEPT
+                source[None], of_source.bool(), target[None], of_target.bool(), output[None], (trace.written.start,), ALL_KEPT
             ),
             plain_edits.read(trace.edits),
             None if trace.mistake is None else mistakes.named(trace.mistake),
@@ -97,7 +98,8 @@ class Run:
             apart = (run.log_p - recorded).abs().masked_fill(of_target[0].bool().cpu(), 0.0)
             step = int((apart := apart.nan_to_num(0.0, posinf=torch.inf)).argmax())
             if float(apart[step]) > _SAME:
-                raise _not_of(model, f"step {step + 1} has log p {recorded[step]:.3f}, and here {run.log_p[step]:.3f}")
+                then, now = (number_words(float(log_p[step]), 3) for log_p in (recorded, run.log_p))
+                raise _not_of(model, f"step {step + 1} has log p {then}, and here {now}")
         return run
 
     @property

@@ -141,7 +141,7 @@ N_RANDOM = 5
 def faithfulness(
     model: LoadedModel,
     traces: Trace | Sequence[Trace],
-    maps: Sequence[str | HeadAddress],
+    maps: str | HeadAddress | Sequence[str | HeadAddress],
     *,
     mode: str = "word",
     kind: str | None = None,
@@ -153,15 +153,17 @@ def faithfulness(
     Args:
         model: the model that made the runs.
         traces: one run, or several.
-        maps: heads (`cross.2.1`), all heads of a layer (`cross.1.mean`), or measures (`rollout`); of a measure with heads
-            `value_weighted cross.2.1`.
+        maps: a list of heads (`cross.2.1`), all heads of a layer (`cross.1.mean`), or measures (`rollout`); of a measure with
+            heads `value_weighted cross.2.1`. One alone needs no list.
         mode: how tokens are occluded, as in `tv.attribute`.
         kind: whose keys, as in `tv.attribute`.
         seed: of the random ranking, and of the resampling.
         on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 
     Returns:
-        A curve for each map, then for the cause's own order and for a random one.
+        A curve for each map, then for the cause's own order and for a random one. Each has `comprehensiveness`, the probability
+        of what was written that is lost without the first 1, 2, 3 and 5 keys, and `sufficiency`, what is lost with these keys
+        alone. `print` makes a table of one, `tv.figures.faithfulness` draws all.
 
     Raises:
         OptionError: an unknown map, or as `tv.attribute`.
@@ -173,12 +175,15 @@ def faithfulness(
         >>> *_, cause, chance = tv.faithfulness(model, trace, ["cross.2.2", "cross.1.mean"])
         >>> cause.name, chance.name
         ('occlusion', 'random')
+        >>> cause.comprehensiveness[0].value > chance.comprehensiveness[0].value  # without the first key
+        True
 
     References:
         DeYoung et al. (2020), "ERASER: A Benchmark to Evaluate Rationalized NLP Models":
             https://arxiv.org/abs/1911.03429
     """
     runs, curves = list_runs(traces), []
+    maps = [maps] if isinstance(maps, str | HeadAddress) else maps
     methods = [method for method in METHODS if method != CAUSE and any(str(name).split(" ")[0] == method for name in maps)]
     for n_done, trace in enumerate(runs):
         cause = attribute(model, trace, CAUSE, mode=mode, kind=kind)

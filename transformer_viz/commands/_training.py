@@ -12,6 +12,7 @@ from tqdm import tqdm
 from transformer_viz.commands._shared import terminal_text
 from transformer_viz.commands.evaluate import print_evaluation
 from transformer_viz.errors import ConfigError
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.training import estimate
 from transformer_viz.training.embeddings import SIDES, read_matrix
 from transformer_viz.training.make_checkpoint import ControlSignal, make_checkpoint
@@ -100,10 +101,10 @@ def _progress(recipe: Recipe) -> Generator[Callable[[Event], None]]:
 
     def show(event: Event) -> None:
         if "held_out" in event.checks:
-            held_out["held_out"] = f"{event.checks['held_out']:.3f}"
+            held_out["held_out"] = number_words(event.checks["held_out"], 3)
         try:
             bar.update(event.step - bar.n)
-            bar.set_postfix(loss=f"{event.loss:.4f}", exact=f"{event.sequence_accuracy:.3f}", **held_out)
+            bar.set_postfix(loss=number_words(event.loss, 4), exact=number_words(event.sequence_accuracy, 3), **held_out)
         except OSError:
             bar.disable = True
 

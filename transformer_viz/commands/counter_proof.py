@@ -4,7 +4,7 @@ from typing import Annotated
 
 from transformer_viz.commands._decoding import DecodingOptions
 from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
-from transformer_viz.numbers_in_words import percent_words
+from transformer_viz.numbers_in_words import number_words, percent_words
 from transformer_viz.schema import Range
 from transformer_viz.text_table import text_table
 
@@ -46,7 +46,7 @@ def run(
     cells = [
         (
             proof.scope,
-            *(f"{moved.share:.3f}" for moved in proof.moved),
+            *(number_words(moved.share, 3) for moved in proof.moved),
             f"{percent_words(proof.farthest.distance)} of the weight elsewhere, {proof.farthest.target}",
         )
         for proof in proofs

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from transformer_viz.commands._decoding import DecodingOptions, RecordingOptions
 from transformer_viz.commands._shared import Json, ModelChoice, Pair, Text, print_json, print_lines
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.text_display import display_text
 from transformer_viz.text_table import text_table
 
@@ -54,15 +55,15 @@ def summary(trace: "Trace") -> "dict[str, Any]":
 
 def _lines(trace: "Trace") -> "Iterator[str]":
     """The text alone on its line, then how it came about; a prompt is only counted."""
-    from transformer_viz.analysis.correctness import hypothesis_answer
+    from transformer_viz.sentences.correctness import hypothesis_answer
 
-    written = trace.steps[trace.n_given :]
+    written = trace.steps[trace.written]
     if trace.steps:
         yield display_text(trace.text)
-        if trace.n_given:
-            yield f"after a prompt of {trace.n_given + 1} tokens"
+        if trace.is_given(0):
+            yield f"after a prompt of {trace.written.start + 1} tokens"
         steps = enumerate(written, start=1)
-        rows = [(str(n), display_text(step.token), f"{step.probability:.4f}", other_tokens(step)) for n, step in steps]
+        rows = [(str(n), display_text(step.token), number_words(step.probability, 4), other_tokens(step)) for n, step in steps]
         yield text_table(("step", "token", "p", "instead"), rows, "><><")
     elif trace.fills:
         rows = [(str(fill.place + 1), _tokens(fill.candidates[:_MOST_FILLS])) for fill in trace.fills]
@@ -87,15 +88,15 @@ def other_tokens(step: "Step") -> str:
 
 
 def _tokens(candidates: "Sequence[Candidate]") -> str:
-    return "  ".join(f"{display_text(token)} {probability:.4f}" for token, probability in candidates)
+    return "  ".join(f"{display_text(token)} {number_words(probability, 4)}" for token, probability in candidates)
 
 
 def answer_line(trace: "Trace") -> str:
     """Whether the answer is right, and whether it was cut off."""
-    from transformer_viz.analysis.correctness import answer_words
+    from transformer_viz.sentences.correctness import answer_words
 
     end = "<end>" if "task" in trace.made_by else "an end"
     is_cut = trace.finished != "end" and bool(trace.steps)
-    ending = f"stopped after {len(trace.steps) - trace.n_given} tokens without {end}" if is_cut else ""
+    ending = f"stopped after {len(trace.steps[trace.written])} tokens without {end}" if is_cut else ""
     words = "".join(f"“{text}”" if style == "code" else text for style, text in answer_words(trace))
     return "; ".join(filter(None, (ending, words)))

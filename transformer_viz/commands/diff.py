@@ -19,7 +19,7 @@ def run(
 
     Recorded times, devices and versions are not compared.
     """
-    from transformer_viz.analysis.diff import diff
+    from transformer_viz.comparison.diff import diff
 
     traces = (load_trace(path, no_limits=no_limits) for path in (before, after))
     parts: Any = ignore or ()  # diff refuses what is no part

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from transformer_viz.commands._shared import SEED, Edits, Json, MaxLength, Mistake, ModelChoice, print_json
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.schema import Range
 
 
@@ -30,6 +31,7 @@ def run(
     if json:
         print_json({"checkpoint": loaded.name, "edits": edits, "mistake": mistake, **asdict(result)})
         return
-    print(f"changed       {result.changed:.4f}   of {result.samples} {'texts' if text else 'fresh strings'}")
-    if result.exact_before is not None:
-        print(f"exact match   {result.exact_before:.4f} without the change, {result.exact_after:.4f} with it")
+    print(f"changed       {number_words(result.changed, 4)}   of {result.samples} {'texts' if text else 'fresh strings'}")
+    if result.exact_before is not None and result.exact_after is not None:
+        before, after = number_words(result.exact_before, 4), number_words(result.exact_after, 4)
+        print(f"exact match   {before} without the change, {after} with it")

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from transformer_viz.commands._shared import SEED, Checkpoint, Device, Json, print_json, print_lines
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.schema import Range
 from transformer_viz.terms import head_title
 from transformer_viz.text_display import display_text
@@ -54,9 +55,9 @@ def run(
         rows = [
             (
                 str(row["length"]),
-                f"{row['exact_match']:.4f}",
-                f"{row['exact_match_low']:.4f}-{row['exact_match_high']:.4f}",
-                f"{row['token_accuracy']:.4f}",
+                number_words(row["exact_match"], 4),
+                f"{number_words(row['exact_match_low'], 4)}-{number_words(row['exact_match_high'], 4)}",
+                number_words(row["token_accuracy"], 4),
                 number_cell(row["best_head_mass"], 4),
                 "trained" if row["is_trained"] else "",
             )
@@ -69,13 +70,15 @@ def run(
 def print_evaluation(result: dict[str, Any]) -> None:
     """What `evaluate` gives, for people."""
     judged_by = _JUDGED_BY[result.get("judged_by", "fresh")]
-    print_lines(f"exact match   {result['exact_match']:.4f}   of {result['samples']} {judged_by}, seed {result['seed']}")
+    print_lines(
+        f"exact match   {number_words(result['exact_match'], 4)}   of {result['samples']} {judged_by}, seed {result['seed']}"
+    )
     if best := result.get("best_head"):
         place = head_title(best["layer"], best["head"])
-        print_lines(f"best head     {result['best_head_mass']:.4f}   of its attention on the right token, {place}")
+        print_lines(f"best head     {number_words(result['best_head_mass'], 4)}   of its attention on the right token, {place}")
     for name in ("source", "length"):
         print_lines(f"by {name}")
         for key, share in result[f"by_{name}"].items():
-            print_lines(f"  {key:14}{share:.4f}")
+            print_lines(f"  {key:14}{number_words(share, 4)}")
     for failure in result["failures"]:
         print_lines(f"wrong: “{display_text(failure['source'])}” became “{display_text(failure['output'])}”")

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from transformer_viz.commands._decoding import DecodingOptions
 from transformer_viz.commands._shared import Json, ModelChoice, Text, print_json, print_lines
-from transformer_viz.numbers_in_words import count_words
+from transformer_viz.numbers_in_words import count_words, number_words
 from transformer_viz.schema import Choice
 from transformer_viz.text_display import display_text
 from transformer_viz.text_table import text_table
@@ -44,19 +44,19 @@ def run(
         print_json({"checkpoint": loaded.name, **fields, "effects": effects})
         return
     (ours, theirs), (of_a, of_b) = map(display_text, result.tokens), result.differences
-    step = result.step + 1 - a.n_given
+    step = result.step + 1 - a.written.start
     rows = [
         (
             str(effect.place),
             str(effect.query + 1),
             display_text(a.labels(effect.place.kind)[0][effect.query]),
-            f"{effect.value:.3f}",
+            number_words(effect.value, 3),
         )
         for effect in result.largest(_MOST)
     ]
     print_lines(
-        f"the runs differ from step {step} on: {ours} and {theirs}; {ours} leads by {of_a:.3f} in the first, "
-        f"by {of_b:.3f} in the second\n"
+        f"the runs differ from step {step} on: {ours} and {theirs}; {ours} leads by {number_words(of_a, 3)} in the first, "
+        f"by {number_words(of_b, 3)} in the second\n"
         f"share of the difference that one place brings back, the {_MOST} largest\n"
         + text_table(("place", "query", "token", "share"), rows, "<><>")
     )

@@ -20,7 +20,7 @@ from transformer_viz.commands._shared import (
     terminal_text,
 )
 from transformer_viz.errors import OptionError
-from transformer_viz.numbers_in_words import bytes_words, count_words, percent_words
+from transformer_viz.numbers_in_words import bytes_words, count_words, interval_words, number_words, percent_words
 from transformer_viz.schema import Range
 from transformer_viz.terms import head_label
 
@@ -127,15 +127,16 @@ def _lines(survey: "Survey", folder: Path) -> Iterator[str]:
     yield f"{texts.n_read:,} of {count_words(texts.n, 'text was', 'texts were')} read ({texts.source})"
     yield from (f"line {failed.line} was not: {failed.why}" for failed in texts.failed[:_SHOWN])
     if outputs is not None and outputs.n_known:
-        yield f"exact match   {outputs.n_exact / outputs.n_known:.4f}   of {outputs.n_known} texts whose answer is known"
+        exact = number_words(outputs.n_exact / outputs.n_known, 4)
+        yield f"exact match   {exact}   of {outputs.n_known} texts whose answer is known"
         if outputs.bleu is not None:
-            yield f"BLEU          {outputs.bleu:.2f}"
+            yield f"BLEU          {number_words(outputs.bleu, 2)}"
     for kind in survey.kinds:
         # The head of a kind with the most of what its texts are chosen by.
         rows = [survey.at(texts.place, texts.by) for texts in survey.examples if texts.kind == kind]
         if best := max((row for row in rows if row is not None), key=lambda row: row.mean, default=None):
             (role, share), *_ = survey.roles(best.place)
-            low, high = best.interval
-            place, interval = head_label(best.layer, best.head), f"({low:.3f} to {high:.3f})"
-            yield f"{kind:14}{place:8}{best.statistic} {best.mean:.3f} {interval}, {role} in {percent_words(share)}"
+            number = f"{number_words(best.mean, 3)} ({interval_words(best.interval, number_words, 3)})"
+            place = head_label(best.layer, best.head)
+            yield f"{kind:14}{place:8}{best.statistic} {number}, {role} in {percent_words(share)}"
     yield f"{folder}: {_FILES}"

@@ -42,7 +42,7 @@ def masks(
     pad_to: int | None = None,
     token_types: Sequence[int] | None = None,
 ) -> ConfigMasks:
-    """The masks that a Hugging Face model of a configuration applies in each of its layers, without its weights.
+    """Computes the masks that a Hugging Face model of a configuration applies in each of its layers, without its weights.
 
     Args:
         config: a folder with a `config.json`, a configuration of transformers, or what a `config.json` holds, as a text or as
@@ -57,7 +57,8 @@ def masks(
             `mm_token_type_ids`, for a text without padding.
 
     Returns:
-        The mask of each layer: `of("decoder.1")`, and groups of layers with one mask.
+        The mask of each layer: `of("decoder.1").masked`, bool (text, query, key), True = masked; `groups` of layers with one
+        mask; and by `print` the mask of each group and text.
 
     Raises:
         ModelError: there is no such configuration, or its masks cannot be read without the weights.

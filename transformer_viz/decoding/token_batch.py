@@ -192,6 +192,15 @@ class TokenBatch:
         """Whether all is there, so that it is read in one pass and nothing is written."""
         return self.written.shape[1] == self.target.shape[1]
 
+    @property
+    def is_uneven(self) -> bool:
+        """Whether its prompts are of different lengths, so that shorter ones stand behind padding."""
+        return len(set(self.n_given)) > 1
+
+    def n_rows(self, i: int, n_written: int) -> int:
+        """The number of target rows of text i, once so many tokens are written."""
+        return self.n_given[i] + n_written
+
     @cached_property
     def paddings(self) -> tuple[Tensor | None, Tensor | None]:
         """The padding of sources and of targets; None where there is none, so that no mask is needed."""

@@ -88,7 +88,8 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
 
     Args:
         checkpoint: from `load_checkpoint`.
-        samples: texts in total, split evenly over lengths and sources; a task with fewer texts gives all of them.
+        samples: texts in total, split evenly over lengths and sources, at least one for each; a task with fewer texts gives all
+            of them.
         seed: another seed draws other texts.
 
     Returns:

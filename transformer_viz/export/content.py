@@ -11,10 +11,8 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress, HeadAddress, find_map, map_address
-from transformer_viz.analysis import attribution_maps
 from transformer_viz.analysis.alignment_head import AlignmentHead
 from transformer_viz.analysis.query_rows import best_head
-from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentences
 from transformer_viz.analysis.word_pooling import kind_title
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
@@ -23,6 +21,8 @@ from transformer_viz.figures.colour_scale import SCALES, Scale
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.language import say
 from transformer_viz.schema import whole_number
+from transformer_viz.sentences import attribution_maps
+from transformer_viz.sentences.run_sentences import Sentence, best_head_words, step_sentences
 from transformer_viz.terms import COMBINED, Head, Kind, head_title, kind_words, place_labels, row_labels
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.attribution import Attribution
@@ -108,8 +108,8 @@ def check_colours(colours: str) -> None:
 def default_step(trace: Trace) -> int:
     """The step of the last letter, at which all rows are drawn and the sentence still speaks of a letter. After a prompt it is
     the first written token, for an encoder alone the first mask token."""
-    if trace.n_given:
-        return min(trace.n_given, trace.n_steps - 1)
+    if trace.is_given(0):
+        return min(trace.written.start, trace.n_steps - 1)
     if not trace.writes:
         return trace.fills[0].place if trace.fills else 0
     return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
@@ -219,7 +219,7 @@ def content(
         "labels": strip_labels(trace),
         "grows": trace.writes,
         "prompt": prompt_token(trace),
-        "first": trace.n_given,
+        "first": trace.written.start,
         "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": page_templates.candidate_steps(trace) if with_candidates else [],
         "true": trace.alignment if with_answer else (None,) * len(trace.alignment),
@@ -305,7 +305,7 @@ def linked(
         "kind": kind,
         "strips": {"encoder": [encoder, encoder], "decoder": ["output", "output"], "cross": ["output", "source"]},
         "isStepped": stepped,
-        "isPrompt": trace.model_kind.has_prompt,
+        "isPrompt": bool(trace.prompt),
         "pin": list(pin),
         "lines": lines,
         "aligner": aligned(trace, aligner),

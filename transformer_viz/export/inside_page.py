@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, plain, say_sentence
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export.content import PageTheme, page_title
 from transformer_viz.export.pages import THEMES, page
@@ -12,6 +11,7 @@ from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.language import say, speaking
 from transformer_viz.numbers_in_words import number_words
+from transformer_viz.sentences.run_sentences import Sentence, plain, say_sentence
 from transformer_viz.terms import REASON_WORDS, head_title, kind_words, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, step_sentences
+from transformer_viz.sentences.run_sentences import Sentence, step_sentences
 from transformer_viz.terms import COMBINED, Head, Kind
 from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace

@@ -78,6 +78,16 @@ def html(
 
     Raises:
         OptionError: the run has no such head, step or aligner, or an option has an impossible value.
+
+    Returns:
+        The page; write it with `encoding="utf-8"`, or let `save` do so.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
+        >>> page = tv.export.html(trace, head="cross.2.3", step=1, plotlyjs="packed")
+        >>> page.startswith("<!doctype html>")
+        True
     """
     if theme not in THEMES:
         raise OptionError(f"theme {theme!r} is not known; choose one of {join_names(THEMES)}")

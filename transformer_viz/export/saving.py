@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from transformer_viz.analysis.sentences import step_name
 from transformer_viz.atomic_files import check_target, write_export
 from transformer_viz.errors import ExportError, OptionError, join_names
 from transformer_viz.export.content import (
@@ -29,6 +28,7 @@ from transformer_viz.figures.files import PICTURE_FORMATS
 from transformer_viz.figures.theme import escape
 from transformer_viz.keywords import with_keywords
 from transformer_viz.language import say, speaking
+from transformer_viz.sentences.run_sentences import step_name
 from transformer_viz.terms import place_words
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
@@ -60,14 +60,32 @@ def save(
     Args:
         trace: the run.
         path: where to; the folder must be there.
-        what: which picture, for html, png, svg and pdf; `player` as html is the whole run.
+        what: which picture, for html, png, svg and pdf: `player`, `attention` (one map), `mosaic` (all heads of a kind),
+            `masks` or `search` (of a beam search); `player` as html is the whole run.
         force: replace a file that is there.
         options: as in `html`, and of a picture `width`, `height`, `scale` and `paper` as in `picture`; a table has all of
             the run.
 
+    Returns:
+        The path.
+
     Raises:
         OptionError: another ending, or an option with an impossible value.
         ExportError: the file is there already, or cannot be made or written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import transformer_viz as tv
+        >>> trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> tv.export.save(trace, folder / "hello.html", theme="dark").name  # the whole run
+        'hello.html'
+        >>> tv.export.save(trace, folder / "head.html", "attention", head="cross.2.3").name  # one figure
+        'head.html'
+        >>> tv.export.save(trace, folder / "head.png", "attention", head="cross.2.3").name  # doctest: +SKIP
+        'head.png'
+        >>> tv.export.save(trace, folder / "hello.csv").name  # every weight
+        'hello.csv'
     """
     path = Path(path)
     check_target(path, force=force)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from transformer_viz.analysis.correctness import answer, answer_words
-from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.language import later, say
+from transformer_viz.sentences.correctness import answer, answer_words
+from transformer_viz.sentences.run_sentences import source_unit
 from transformer_viz.terms import Kind, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
@@ -84,7 +84,7 @@ def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
 
 def prompt_token(trace: Trace) -> dict[str, Any] | None:
     """What a decoder without an encoder reads first, for before its output: it is a prompt's and was not written."""
-    if not trace.model_kind.has_prompt:
+    if not trace.prompt:
         return None
     first = display_token(trace.target_tokens[0])
     token = _with_id(first, trace.target_ids, 0)

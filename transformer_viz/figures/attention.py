@@ -38,10 +38,20 @@ def attention(
             alone, such as `cross`, its first head.
         scale: what has the strongest colour: with `fixed` a weight of 1, with `head` the head's largest weight, with `log` 1 on
             a logarithmic scale that begins at 0.0001.
-        style: theme and size.
+        style: theme and size, such as `tv.figures.Style("dark", large=True)`.
+
+    Returns:
+        A Plotly figure, which a notebook shows; `figure.write_html("head.html")` and the like are Plotly's.
 
     Raises:
         OptionError: the run has no such kind, layer or head.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
+        >>> figure = tv.figures.attention(trace, "cross.2.3", style=tv.figures.Style("dark"))
+        >>> figure.layout.title.text
+        'cross-attention, layer 2 head 3'
     """
     colours, size = style.colours, style.size
     kind, layer, number = find_map(head, trace.grid)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress, find_map
-from transformer_viz.analysis.align import common
+from transformer_viz.comparison.align import common
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.masks import mask_layout

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress
-from transformer_viz.analysis.align import largest
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare
-from transformer_viz.analysis.word_pairs import Pair
+from transformer_viz.comparison.align import largest
+from transformer_viz.comparison.compare import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare
+from transformer_viz.comparison.word_pairs import Pair
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.maps import Panel, labels_of, numbered, side_by_side, weight_map, words_of
 from transformer_viz.figures.parts import filled, rectangles
 from transformer_viz.figures.theme import Style, Theme
-from transformer_viz.language import enumerated, say
+from transformer_viz.language import enumerated, known, say
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 
@@ -93,7 +93,7 @@ def signed_panel(comparison: Comparison, kind: Kind, limit: float, drawn: list[P
 def signed_cells(values: np.ndarray, code: int, names: tuple[str, str] = ("A", "B"), axis: str = "coloraxis2") -> Plain:
     """Differences of cells that this code says who masks; a trace for each, so that the hover can name it. The first is that
     from which is subtracted; the axis is that of the colours."""
-    a, b = names
+    a, b = map(known, names)
     words = {
         0: "",
         IN_A: say("<br>masked in {a}, open in {b}", a=a, b=b),

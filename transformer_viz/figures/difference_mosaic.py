@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
 from transformer_viz.analysis.word_pooling import kind_title
+from transformer_viz.comparison.compare import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
 from transformer_viz.figures.difference import absent_pattern, alignment_words, check_limit, crossed_pattern
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.mosaic import EMPTY, HeadGrid, block_sizes, coded_scale, in_rows, is_exact

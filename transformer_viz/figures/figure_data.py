@@ -16,6 +16,9 @@ from typing import Any, ParamSpec, cast
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.errors import OptionError, short_repr
+from transformer_viz.figures.theme import Style
+
 P = ParamSpec("P")
 Plain = dict[str, Any]
 """A trace: its `type` and its properties, as in Plotly's reference."""
@@ -75,6 +78,8 @@ def plotly_figure(draw: Callable[P, PlainFigure]) -> Callable[P, go.Figure]:
 
     @wraps(draw)
     def figure(*args: P.args, **kwargs: P.kwargs) -> go.Figure:
+        if not isinstance(style := kwargs.get("style", Style()), Style):
+            raise OptionError(f'style={short_repr(style)} is no style; give one such as tv.figures.Style("dark", large=True)')
         return draw(*args, **kwargs).to_plotly()
 
     vars(figure)["__signature__"] = signature(draw).replace(return_annotation=go.Figure)

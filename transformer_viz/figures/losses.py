@@ -27,7 +27,7 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
             short for their tokens.
     """
     colours, size, narrow = style.colours, style.size, style.narrow
-    n_steps, n_given = loss.per_token.shape[1], traces[0].n_given
+    n_steps, first = loss.per_token.shape[1], traces[0].written.start
 
     def laid(values: np.ndarray) -> np.ndarray:
         """(sentence, step) as it is drawn."""
@@ -50,7 +50,7 @@ def token_losses(traces: Sequence[Trace], loss: Losses, *, style: Style = Style(
         drawn.append(
             cells.flat_cells(laid(np.isnan(loss.per_token)), say("{where}: not a number (NaN)", where=where), colours.broken)
         )
-    steps = [str(n_given + t + 1) for t in range(n_steps)], "step"
+    steps = [str(first + t + 1) for t in range(n_steps)], "step"
     sentences = [f"{i}: {token_label(trace.source, _LONGEST_SOURCE)}" for i, trace in enumerate(traces, 1)], ""
     across, down = (sentences, steps) if narrow else (steps, sentences)
     # Pixels; beside a phone's rows there are many of them.

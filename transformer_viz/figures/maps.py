@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress, find_head, find_map
-from transformer_viz.analysis.align import common
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.analysis.word_pooling import axis_noun
+from transformer_viz.comparison.align import common
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, panel, panel_axes, words_at

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress, find_map
-from transformer_viz.analysis.align import common
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.analysis.word_pooling import kind_title
+from transformer_viz.comparison.align import common
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plotly_figure, scatter
 from transformer_viz.figures.parts import legend, named_axis, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, Theme, ThemeName, base_layout, escape, token_labels
-from transformer_viz.language import later, say
+from transformer_viz.language import known, later, say
 from transformer_viz.terms import REASON_WORDS, Kind, Reason
 from transformer_viz.text_display import shorten
 from transformer_viz.trace.hidden_answer import COVERED
@@ -196,7 +196,7 @@ def mask_grid(
                 if part.is_covered
                 else say("{count} of {size} cells", count=(part.reasons > 0).sum(), size=part.reasons.size)
             )
-            title = f"{part.title}<br>{counted}"
+            title = f"{known(part.title)}<br>{counted}"
             at = left, 1 - (top + 4) / inner
             layout["annotations"].append(words_at(title, *at, size + 1, colours.muted, yanchor="top"))
             shown = reason_cells(part.reasons, style.theme, gap=int(cell >= _LEAST_APART))

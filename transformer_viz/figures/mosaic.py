@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.attribution_maps import full, heads_of, is_of_heads
 from transformer_viz.analysis.head_order import ordered
 from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.word_pooling import kind_title
@@ -25,6 +24,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plo
 from transformer_viz.figures.parts import outline
 from transformer_viz.figures.theme import Style, Theme, base_layout, flat_scale
 from transformer_viz.language import enumerated, known, later, say
+from transformer_viz.sentences.attribution_maps import full, heads_of, is_of_heads
 from transformer_viz.terms import Head, Kind, head_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace

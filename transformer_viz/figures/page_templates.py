@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import HeadAddress
-from transformer_viz.analysis.comparison import IN_A, IN_B, compare
 from transformer_viz.analysis.word_pooling import kind_title
+from transformer_viz.comparison.compare import IN_A, IN_B, compare
 from transformer_viz.figures import candidates, cells, masks
 from transformer_viz.figures.attention import bar_traces
 from transformer_viz.figures.change import change

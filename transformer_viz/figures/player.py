@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress, find_map
-from transformer_viz.analysis.attribution_maps import full, is_of_heads, map_of
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import bar_traces, bar_words, colour_axes, map_traces, most_of
@@ -23,6 +22,7 @@ from transformer_viz.figures.parts import margins, panel
 from transformer_viz.figures.second_map import AXES, SecondMap
 from transformer_viz.figures.theme import Style, base_layout
 from transformer_viz.language import say
+from transformer_viz.sentences.attribution_maps import full, is_of_heads, map_of
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -65,8 +65,19 @@ def player(
             drawn as a second map.
         style: theme and size; the candidates of a narrow figure stand below the map instead of beside it.
 
+    Returns:
+        A Plotly figure with a frame for each step.
+
     Raises:
         OptionError: the run has no such kind, layer or head, or the measure is of another run.
+
+    Example:
+        >>> import transformer_viz as tv
+        >>> model = tv.load_checkpoint("reverse", device="cpu")
+        >>> trace = tv.decode(model, "hello")
+        >>> len(tv.figures.player(trace, "cross.2.3", step=1).frames)
+        6
+        >>> figure = tv.figures.player(trace, "cross.2.3", measure=tv.attribute(model, trace, "rollout"))
     """
     kind, layer, number = find_map(head, trace.grid)
     attention = trace.attentions[kind]

@@ -66,14 +66,14 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
     # Steps are counted as everywhere, from the first token of a prompt. Where nodes stand too close for labels, the tokens of
     # the chosen path are here, upright.
     places = range(1, depth + 1, max(1, math.ceil(1.2 * size / step)) if reach == 0 else max(1, depth // 32))
-    steps: dict[str, Any] = {"tickvals": [*places], "ticktext": [str(place + search.n_given) for place in places]}
+    steps: dict[str, Any] = {"tickvals": [*places], "ticktext": [str(place + len(search.opening) - 1) for place in places]}
     if reach == 0:
         tokens = [_cut(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
         steps["ticktext"] = [f"{token} {name}" for token, name in zip(tokens, steps["ticktext"], strict=True)]
         steps["tickangle"] = -90
     compared: list[Plain] = []
     if greedy is not None:  # its tokens in a line of their own; the first one that differs has a mark
-        best, written = (run.output_tokens[run.n_given :] for run in (trace, greedy))
+        best, written = (run.output_tokens[run.written] for run in (trace, greedy))
         parted = next((t for t, (a, b) in enumerate(zip(best, written, strict=False)) if a != b), None)
         most = max(1, int(_WIDEST_LABEL * step / (0.6 * size)))
         names = [f"<b>{_cut(token, most)}</b>" if t == parted else _cut(token, most) for t, token in enumerate(written)]
@@ -82,7 +82,7 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
             x=[0.4, *range(1, len(names) + 1)],
             y=[-1.5] * (len(names) + 1),
             mode="text",
-            text=["greedy", *names],
+            text=[say("greedy"), *names],
             textposition=["middle left", *["middle center"] * len(names)],
             textfont={"size": size, "color": [colours.muted, *shades]},
             hoverinfo="skip",
@@ -104,9 +104,9 @@ def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None
             "legend": legend(size, yref="paper", yanchor="bottom", itemclick=False, itemdoubleclick=False),
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
             "hovermode": "closest",
-            "xaxis": axis(colours, size, (-1.9 if narrow else -0.9, depth + 0.9), "step", **steps),
+            "xaxis": axis(colours, size, (-1.9 if narrow else -0.9, depth + 0.9), say("step"), **steps),
             "yaxis": axis(
-                colours, size, (n_ranks - 0.4, top), "rank", tickvals=ranks, ticktext=[str(rank + 1) for rank in ranks]
+                colours, size, (n_ranks - 0.4, top), say("rank"), tickvals=ranks, ticktext=[str(rank + 1) for rank in ranks]
             ),
         },
     )
@@ -192,7 +192,7 @@ def _points(
             x=[node.step + 1 for _, node in members],
             y=[node.rank for _, node in members],
             mode="markers+text",
-            name=words,
+            name=say(words),
             customdata=[number for number, _ in members],
             text=[f"<b>{name}</b>" if strong and name else name for name, strong in zip(names, is_strong, strict=True)],
             textposition="top center",

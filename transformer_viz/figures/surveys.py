@@ -180,7 +180,7 @@ def survey_distribution(
         {
             **chart_layout(colours, size, _LARGE if style.large else _HEIGHT, left=52),
             "xaxis": axis(colours, size, ends, escape(statistic_title(of)), **across, ticktext=[f"{x:.3g}" for x in ticks]),
-            "yaxis": axis(colours, size, (0, top), "texts", **words),
+            "yaxis": axis(colours, size, (0, top), say("texts"), **words),
         },
     )
 
@@ -376,13 +376,13 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
     shares: dict[str, Any] = {"tickvals": SHARES, "ticktext": [percent_words(tick) for tick in SHARES], "showgrid": True}
     tokens: dict[str, Any] = {"tickvals": counts, "ticktext": [f"{tick:,}" for tick in counts], "type": "log"}
     ends, log_ends = (-0.02, 1.02), (log10(_NO_COUNT), log10(counts[-1]))
-    upper = axis(colours, size, ends, **probabilities), axis(colours, size, (-0.03, 1.06), "right", **shares)
+    upper = axis(colours, size, ends, **probabilities), axis(colours, size, (-0.03, 1.06), say("right"), **shares)
     lower = axis(colours, size, ends, say("probability of the token"), **probabilities)
     return PlainFigure(
         drawn,
         {
             **chart_layout(colours, size, 470 if large else 400, left=60),
             **panel_axes(1, *upper, [0, 1], _UPPER),
-            **panel_axes(2, lower, axis(colours, size, log_ends, "tokens", **tokens), [0, 1], _LOWER),
+            **panel_axes(2, lower, axis(colours, size, log_ends, say("tokens"), **tokens), [0, 1], _LOWER),
         },
     )

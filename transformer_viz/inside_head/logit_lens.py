@@ -1,7 +1,7 @@
 """What each layer would write (the logit lens), in words. nostalgebraist 2020, "interpreting GPT: the logit lens"."""
 
-from transformer_viz.analysis.sentences import Sentence, of_run, say_sentence
 from transformer_viz.language import later, say
+from transformer_viz.sentences.run_sentences import Sentence, of_run, say_sentence
 from transformer_viz.trace.inside import Inside
 
 CANNOT_SAY = later(

@@ -17,7 +17,7 @@ from transformer_viz.trace.inside import Inside
 
 # The package `analysis` has this module's results among its own.
 if TYPE_CHECKING:
-    from transformer_viz.analysis.sentences import Sentence
+    from transformer_viz.sentences.run_sentences import Sentence
 
 LEAST_DIGITS, MOST_DIGITS = 3, 6
 """After the point."""

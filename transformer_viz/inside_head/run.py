@@ -170,24 +170,24 @@ class _RowTap:
 
 def _request(model: LoadedModel, trace: Trace) -> DecodeRequest:
     """The run's tokens, to be read as they were; an OptionError where this model did not read them so."""
-    n_given = trace.n_given
-    n_own = trace.n_steps - int(padding(trace, "target")[n_given:].sum())
-    given = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
+    first = trace.written.start
+    n_own = trace.n_steps - int(padding(trace, "target")[first:].sum())
+    given = (trace.target_ids or trace.target_tokens)[first + 1 : n_own]
     writes = model.network.kind.writes
     try:
         request = DecodeRequest.of(
             model,
             trace.source,
             tuple(given) if writes else None,
-            pad_to=len(trace.source_tokens) or n_given + 1,
-            pad_target_to=trace.n_steps - n_given if writes else None,
+            pad_to=len(trace.source_tokens) or first + 1,
+            pad_target_to=trace.n_steps - first if writes else None,
             edits=trace.edits,
             mistake=trace.mistake,
         )
     except TransformerVizError as error:
         raise _not_its_run(model, shorten(str(error), 200)) from error
     tokenizer, batch = model.tokenizer, request.batch
-    opening = slice(0, n_given + 1)
+    opening = slice(0, first + 1)
     read_ids = trace.target_ids and trace.target_ids[opening]
     sides = [
         (trace.source_tokens, trace.source_ids, batch.ids("source", 0), tokenizer.source_labels),

@@ -48,7 +48,7 @@ def cover_of(asked: Question, ask: Ask, trace: Trace) -> Cover:
     """What a question covers of its run."""
     row, kind, what = asked.spot.row, asked.spot.kind, COVERS[asked.kind]
     # Rows of what is written go with it: later ones have read it.
-    is_of_step = kind != "encoder" and trace.writes and row >= trace.n_given
+    is_of_step = kind != "encoder" and trace.writes and not trace.is_given(row)
     n_rows = len(trace.attentions[kind].queries)
     if what == "mask":
         return Cover(row if is_of_step else None, kind, range(n_rows), is_of_masks=True)

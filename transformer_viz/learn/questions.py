@@ -259,7 +259,7 @@ def masked(asked: Asked) -> Question | NotAsked:
 def writes(asked: Asked) -> Question | NotAsked:
     """What the model writes next."""
     trace, step = asked.trace, asked.spot.row
-    if not trace.n_given <= step < min(len(trace.output_tokens), len(trace.steps)):
+    if trace.is_given(step) or step >= min(len(trace.output_tokens), len(trace.steps)):
         return asked.none("nothing-written")
     token, own = trace.output_tokens[step], [token for token in trace.source_tokens if token not in SPECIAL_TOKENS]
     right = trace.expected_tokens[step] if trace.expected_tokens and step < len(trace.expected_tokens) else token
@@ -479,8 +479,11 @@ KINDS_OF_QUESTION = {kind.__name__.replace("_", "-"): kind for kind in _KINDS}
 def _about_row(asked: Asked) -> str:
     """What a row is: in the encoder a token, else what was written last, or read where nothing of it was written."""
     trace, spot = asked.trace, asked.spot
-    is_first = spot.row == 0 and trace.writes and not trace.n_given
-    which = "encoder" if spot.kind == "encoder" else "first" if is_first else "written" if spot.row > trace.n_given else "read"
+    is_first = spot.row == 0 and trace.writes and not trace.is_given(0)
+    if spot.kind == "encoder":
+        which = "encoder"
+    else:
+        which = "first" if is_first else "written" if spot.row > trace.written.start else "read"
     return asked.say(f"row.{which}", row=spot.row + 1, token=code(asked.attention.queries[spot.row]))
 
 

@@ -119,7 +119,7 @@ def assert_masks(
         seed: another seed draws other texts.
 
     Returns:
-        Which rules hold, and what was left out.
+        Which rules hold, `checked`, and what was `left_out`.
 
     Raises:
         MaskError: the first wrong query and key of each broken rule, and what it would be.
@@ -129,9 +129,13 @@ def assert_masks(
         >>> import torch
         >>> import transformer_viz as tv
         >>> embedding, output = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
-        >>> tv.assert_masks(lambda ids: output(embedding(ids).cumsum(1)), vocabulary_size=9, pad_id=None).left_out
-        ('padding: pad_id is None',)
-        >>> def leaky(ids):
+        >>> def sound(ids):  # each row adds up the tokens so far
+        ...     return output(embedding(ids).cumsum(1))
+        ...
+        >>> checks = tv.assert_masks(sound, vocabulary_size=9, pad_id=None)
+        >>> checks.checked, checks.left_out
+        (('batch invariance', 'causal'), ('padding: pad_id is None',))
+        >>> def leaky(ids):  # each row adds up all tokens
         ...     return output(embedding(ids).sum(1, keepdim=True).expand(-1, ids.shape[1], -1))
         ...
         >>> try:

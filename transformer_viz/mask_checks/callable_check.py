@@ -17,6 +17,7 @@ from transformer_viz.mask_checks.changes import TOLERANCES, Findings, Rows, is_n
 from transformer_viz.mask_checks.diagnosis import NO_BORDERS, causes_of
 from transformer_viz.mask_checks.float64_mode import SHAKEN_BY, Float64Mode, coarser, rounded
 from transformer_viz.mask_checks.result import HOW_TO_TURN, Finding, MaskReport, Precision, Rule, Tolerance, verdict_of
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.schema import whole_number
 
 Logits = Callable[[Tensor, Tensor], Any]
@@ -147,7 +148,7 @@ class CallableAnswers:
         change = float(Rows(up, base.sizes).change(down).quantile(0.75))
         if self.tolerance.same_shape < change < _FAITHFUL_OTHERWISE:
             self.computed_in = torch.float32
-            self.why_coarser = f"rounded up and rounded down its answers differ by {change:.1g}"
+            self.why_coarser = f"rounded up and rounded down its answers differ by {rounded_words(change, 1)}"
 
     def fall_back_to_own_type(self, why: str, coarsest: torch.dtype = torch.float64) -> None:
         """Asks the callable as it is from now on."""
@@ -472,8 +473,9 @@ class _Check:
                     what = f"token {key + 1}" if end == key + 1 else f"all from token {key + 1} on"
                     self.example_length = n
                     self.example = (
-                        f"For example, step {step + 1} differs by {float(change[i, step]):.2g} when of the target ids "
-                        f"{_listed(target[i])} {what} becomes {_listed(other[i, key:end])} (source ids {_listed(source[i])})."
+                        f"For example, step {step + 1} differs by {rounded_words(float(change[i, step]), 2)} when of the "
+                        f"target ids {_listed(target[i])} {what} becomes {_listed(other[i, key:end])} (source ids "
+                        f"{_listed(source[i])})."
                     )
 
     def _check_target_length(self, source: Tensor, target: Tensor, base: Rows) -> None:

@@ -79,6 +79,12 @@ def check_masks(
         True
         >>> tv.check_masks(model, texts=["abc"], mistake="no-causal").sound
         False
+        >>> import torch
+        >>> def leaky(ids):  # each row adds up all tokens, later ones too
+        ...     return torch.nn.functional.one_hot(ids, 9).sum(1, keepdim=True).double().expand(-1, ids.shape[1], -1)
+        ...
+        >>> tv.check_masks(leaky, vocabulary_size=9, pad_id=None, max_length=4).sound
+        False
     """
     whole_number("replacements", replacements, 1, _MOST_REPLACEMENTS)
     if isinstance(model, LoadedModel):

@@ -92,8 +92,11 @@ def load_model(name_or_folder: str, device: str = "auto") -> "LoadedModel":
         DeviceError, OptionError: the device is not there, or not known.
 
     Example:
-        >>> import pathlib, tempfile
         >>> import transformer_viz as tv
+        >>> tv.load_model("reverse", device="cpu")
+        <Checkpoint 'reverse': pre-norm, on cpu>
+        >>> model = tv.load_model("Helsinki-NLP/opus-mt-en-de")  # doctest: +SKIP
+        >>> import pathlib, tempfile  # a small model in a folder
         >>> from transformers import BertConfig, BertForMaskedLM, BertTokenizer
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]

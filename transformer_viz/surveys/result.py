@@ -20,6 +20,7 @@ from transformer_viz.analysis.intervals import Interval, normal, wilson
 from transformer_viz.analysis.measures import OF_MANY
 from transformer_viz.attribution.result.verdict import Verdicts
 from transformer_viz.errors import FileError, OptionError, SurveyError, join_names, short_repr
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import Choice, Count, Range, Share, check_fields, read_value, to_plain
 from transformer_viz.terms import KINDS, MODES, Kind
 
@@ -425,6 +426,11 @@ class Survey:
             require(fits, f"agreement: {len(rows)} rows of {kind} for {n_heads} heads; as many rows of as many are needed")
         require(self.outputs is None or self.outputs.n <= n, f"more outputs than the {n} texts that were read")
         require(self.verdict is None or self.verdict.n_texts <= n, f"verdict: more texts than the {n} that were read")
+
+    def __repr__(self) -> str:
+        """One line."""
+        sizes = ", ".join(f"{kind} {len(of.layers)}×{of.n_heads}" for kind, of in self.kinds.items())
+        return f"<Survey of {self.model.name!r}: {count_words(self.texts.n_read, 'text')}, {sizes}>"
 
     @cached_property
     def places(self) -> tuple[HeadAddress, ...]:

@@ -4,7 +4,13 @@ from typing import Any
 
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.language import enumerated, known, say, sentences
-from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
+from transformer_viz.numbers_in_words import (
+    count_words,
+    interval_words,
+    number_words,
+    percent_words,
+    signed_words,
+)
 from transformer_viz.surveys.columns import SurveyComparison, best, calibration, column
 from transformer_viz.surveys.result import Survey, SurveyedOutputs, SurveyedStatistic
 from transformer_viz.terms import head_title, kind_words

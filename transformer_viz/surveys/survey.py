@@ -105,7 +105,8 @@ def survey(
         on_progress: is called with a `Progress`; what it raises ends the survey.
 
     Returns:
-        The statistics of each head: `at("cross.1.1", "mass")`, and `to_frame()` as a tidy table.
+        The statistics of each head: `at("cross.1.1", "mass")`, None where no text has it, and `to_frame()` as a tidy table.
+        `statistics` has the names: `mass`, `hit_rate`, `entropy_share` and others of docs/grading.md.
 
     Raises:
         InputError: texts that are not there, or none that can be read.
@@ -120,6 +121,7 @@ def survey(
         2
         >>> 0 <= found.at("cross.1.1", "mass").mean <= 1
         True
+        >>> table = found.to_frame()  # a row for each head and statistic
 
     References:
         Clark et al. (2019), "What Does BERT Look At?": https://arxiv.org/abs/1906.04341

@@ -28,7 +28,7 @@ def hide_answer(trace: Trace, step: int) -> Trace:
         trace: the run.
         step: from 0; its own row is covered too. What was given is never covered.
     """
-    step = max(step, trace.n_given)
+    step = max(step, trace.written.start)
     known = trace.output_tokens[:step]
     # What a step reads is what the step before it wrote.
     read = trace.target_tokens[: step + 1]
@@ -40,7 +40,7 @@ def hide_answer(trace: Trace, step: int) -> Trace:
     return replace(
         trace,
         attentions=attentions,
-        text=between(trace).join(token for token in written[trace.n_given :] if token not in SPECIAL_TOKENS),
+        text=between(trace).join(token for token in written[trace.written] if token not in SPECIAL_TOKENS),
         target_tokens=(*read, *(HIDDEN,) * (trace.n_steps - len(read))),
         output_tokens=written,
         steps=(*trace.steps[:step], *(_NOTHING,) * n_covered) if trace.steps else (),
@@ -82,7 +82,7 @@ def between(trace: Trace) -> str:
 
 def _symbols(trace: Trace) -> list[str]:
     """The written tokens as text."""
-    return [token for token in trace.output_tokens[trace.n_given :] if token not in SPECIAL_TOKENS]
+    return [token for token in trace.output_tokens[trace.written] if token not in SPECIAL_TOKENS]
 
 
 def spelt(trace: Trace, tokens: Sequence[str]) -> list[str]:
@@ -92,7 +92,7 @@ def spelt(trace: Trace, tokens: Sequence[str]) -> list[str]:
     else one space.
     """
     space = between(trace)
-    text = trace.source + trace.text if trace.n_given else trace.text
+    text = trace.source + trace.text if trace.is_given(0) else trace.text
     if not space or space.join(_symbols(trace)) == trace.text:
         return [space + token if place else token for place, token in enumerate(tokens)]
     parts, at = [], 0

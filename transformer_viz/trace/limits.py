@@ -77,7 +77,7 @@ def _sizes(trace: Trace) -> Iterator[tuple[str, int, int]]:
 
 
 def _search_sizes(search: Search) -> Iterator[tuple[str, int, int]]:
-    yield "steps of its search", search.n_given + len(search.alignment), MOST_TOKENS
+    yield "steps of its search", len(search.opening) - 1 + len(search.alignment), MOST_TOKENS
     yield "letters in its tokens", sum(map(len, search.opening)), MOST_LETTERS
     yield "heads", max((math.prod(array.shape[1:3]) for array in search.rows.values()), default=0), MOST_HEADS
     yield "nodes of its search", len(search.nodes), MOST_NODES

@@ -236,7 +236,7 @@ class Trace:
         made_by: Mapping[str, Any] | None = None,
         beam_indices: Any = None,
     ) -> "Trace":
-        """A Trace from attention that another program computed. One of the three kinds is enough.
+        """Makes a Trace of attention that another program computed. One of the three kinds is enough.
 
         Args:
             encoder: weights (layer, head, query, key), (head, query, key) or (query, key); numpy, lists, a tensor on any
@@ -260,6 +260,25 @@ class Trace:
 
         Raises:
             TraceError: the parts do not fit together; the message names the array, its shape and what is needed.
+
+        Returns:
+            A Trace, for every function that needs no model.
+
+        Example:
+            >>> import numpy as np
+            >>> import transformer_viz as tv
+            >>> causal = np.tril(np.ones((3, 3))) / [[1], [2], [3]]  # (query, key), rows that sum to 1
+            >>> trace = tv.Trace.from_arrays(
+            ...     decoder=causal,
+            ...     cross=np.full((2, 4, 3, 2), 0.5),  # (layer, head, query, key)
+            ...     source_tokens=["a", "b"],
+            ...     target_tokens=["<s>", "x", "y"],
+            ...     output_tokens=["x", "y", "</s>"],
+            ...     masks={"decoder": "causal"},
+            ... )
+            >>> trace.cross.weights.shape, trace.attentions["decoder"].weights.shape
+            ((2, 4, 3, 2), (1, 1, 3, 3))
+            >>> figure = tv.figures.attention(trace, "cross.2.3")
         """
         kinds: dict[Kind, Any] = {"encoder": encoder, "decoder": decoder, "cross": cross}
         given = {kind: array for kind, array in kinds.items() if array is not None}
@@ -377,6 +396,25 @@ class Trace:
     def rows(self) -> tuple[str, ...]:
         """The tokens of the rows that a player steps through: what the decoder reads; for an encoder alone its source."""
         return self.target_tokens if self.writes else self.source_tokens
+
+    @property
+    def written(self) -> slice:
+        """The steps at which the model wrote, of `steps`, `output_tokens` and the decoder's rows: behind what was given."""
+        return slice(self.n_given, None)
+
+    def is_given(self, step: int) -> bool:
+        """Whether the token of a step was given and not written."""
+        return step < self.n_given
+
+    @property
+    def prompt(self) -> tuple[str, ...]:
+        """The tokens of the prompt that a decoder alone goes on from; empty where an encoder read a source."""
+        return self.target_tokens[: self.n_given + 1] if self.model_kind.has_prompt else ()
+
+    @property
+    def read_tokens(self) -> tuple[str, ...]:
+        """The tokens of the text that was read: of the source, or of the prompt."""
+        return self.source_tokens or self.prompt
 
     def is_stepped(self, kind: Kind) -> bool:
         """Whether a player steps through the rows of this kind; not an encoder's, which has read everything before step 1."""

@@ -6,6 +6,7 @@ from typing import Any
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.text_display import quote_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.progress import OnToken
@@ -24,9 +25,11 @@ def decode_batch(
 ) -> list[Trace]:
     """Decodes several sources as one batch, each padded to the longest: prompts on the left, an encoder's sources on the right.
 
+    `decode` takes a list too, and cuts the padding from each Trace.
+
     Args:
         model: from `load_checkpoint` or `load_model`.
-        sources: the source texts.
+        sources: a list of source texts.
         edits: as in `decode`.
         mistake: as in `decode`.
         max_length: as in `decode`; None is its default.
@@ -37,14 +40,18 @@ def decode_batch(
         A Trace for each text, with the padding in it.
 
     Raises:
-        InputError: a text that cannot be read, or none at all.
+        InputError: a text that cannot be read, none at all, or one text instead of a list.
 
     Example:
         >>> import transformer_viz as tv
         >>> model = tv.load_checkpoint("reverse", device="cpu")
-        >>> [run.text for run in tv.decode_batch(model, ["hello", "ab"])]
+        >>> runs = tv.decode_batch(model, ["hello", "ab"])
+        >>> [run.text for run in runs]
         ['olleh', 'ba']
+        >>> runs[1].source_tokens
+        ('<start>', 'a', 'b', '<end>', '<pad>', '<pad>', '<pad>')
     """
+    _check_list(sources)
     return decode(
         model,
         list(sources),
@@ -66,13 +73,13 @@ def decode_forced(
     mistake: str | None = None,
     max_trace_bytes: int | None = None,
 ) -> list[Trace]:
-    """One pass over sources and targets (teacher forcing), both padded to their longest, with scores.
+    """Reads sources and targets in one pass (teacher forcing), both padded to their longest, with scores.
 
     An encoder alone has no targets, and reads its sources.
 
     Args:
         model: from `load_checkpoint` or `load_model`.
-        sources: the source texts.
+        sources: a list of source texts.
         targets: one for each source, as text or as tokens without the end; None is what the model writes without edits and
             mistake, so that their effect shows on the same words.
         edits: as in `decode`.
@@ -83,7 +90,7 @@ def decode_forced(
         A Trace for each text, with scores.
 
     Raises:
-        InputError: a text that cannot be read, none at all, or not one target for each source.
+        InputError: a text that cannot be read, none at all, one text instead of a list, or not one target for each source.
         OptionError: a target for an encoder alone.
 
     Example:
@@ -93,6 +100,7 @@ def decode_forced(
         >>> run.cross.scores.shape  # (layer, head, query, key)
         (2, 4, 6, 7)
     """
+    _check_list(sources)
     given = [None] * len(sources) if targets is None else list(targets)
     if len(given) != len(sources):
         raise InputError(
@@ -111,7 +119,12 @@ def decode_forced(
 
 def written_target(trace: Trace) -> tuple[str | int, ...]:
     """The written tokens without the end; where the limit stopped them, without the last, so that an end still fits."""
-    return (trace.output_ids or trace.output_tokens)[trace.n_given : -1]
+    return (trace.output_ids or trace.output_tokens)[trace.written][:-1]
+
+
+def _check_list(sources: Sequence[str]) -> None:
+    if isinstance(sources, str):
+        raise InputError(f"sources is one text, {quote_text(sources, 40)}; a list of texts is needed")
 
 
 def _width(model: LoadedModel, sources: Sequence[str]) -> int:

@@ -54,13 +54,15 @@ def decode(
         pad_to: pad every source to this many tokens (special tokens counted) and keep the padding in the Trace: behind what an
             encoder reads, and before a prompt.
         pad_target_to: with `target`, pad every target to this many tokens and keep the padded rows.
-        target: a target for each source text, as text or as a tuple of tokens without `<end>`. It is read in one
-            pass (teacher forcing), nothing is decoded.
-        edits: changes to masks, heads and rows of weights, in every sentence; objects or text (see `edits`).
+        target: what the decoder reads instead of writing, as text or as a tuple of tokens without `<end>`; for a list of texts
+            a list of them. It is read in one pass (teacher forcing), nothing is decoded.
+        edits: changes to masks, heads and rows of weights, in every sentence. Their text counts from 1: `cross.2.4:zero` is
+            a head without output, `cross:off` no mask, `cross:3-5` a flipped cell, `cross.2.4:3=5` a row's whole weight on one
+            key; `help(transformer_viz.edits)` has all of them.
         tap: a callable that sees, and may change, every intermediate of every attention by its name. `tv.RecordTap` keeps
             some, `tv.ReplaceTap` replaces one; `help(tv.Tap)` lists the names with their shapes. It comes after edits and
             mistake, and the Trace has what it returns. What reads a run again, such as `attribute`, does so without it.
-        mistake: a deliberate mask mistake (see `model.mistakes`).
+        mistake: a deliberate mask mistake, by its name in `tv.list_mistakes()`.
         record: `weights`, and `scores` where the scores before the mask are wanted too.
         kinds: which kinds of attention the Trace keeps, of `encoder`, `decoder` and `cross`; all by default.
         layers: which layers it keeps, by their numbers from 0; all by default. Every kind that is kept must have them.
@@ -73,7 +75,8 @@ def decode(
             `trace.hypothesis(i)` each hypothesis.
         length_penalty: of `beam`: a sum of log-probabilities is divided by length to this power; None is 0.6.
         n_best: of `beam`: how many finished hypotheses are wanted; None is as many as the beam is wide.
-        stop: of `beam`: `bound`, `first` or `never` (see `decoding.beam`); None is `bound`.
+        stop: of `beam`: when the search ends: `bound`, when nothing can still be among the `n_best`; `first`, when so many
+            are finished; `never`, at the limit. None is `bound`.
         refill: of `beam`: keep the width full where hypotheses end, as `generate` of transformers does; None is False.
         temperature: of `sample`: logits are divided by it; None is 1, and 0 is greedy.
         top_k: of `sample`: only the k most probable tokens are drawn; None is all.
@@ -104,10 +107,13 @@ def decode(
         'olleh'
         >>> trace.cross.weights.shape  # (layer, head, query, key)
         (2, 4, 6, 7)
-        >>> without = tv.decode(model, "hello", edits=["cross.1.1:zero"])
-        >>> best = tv.decode(model, "hello", strategy="beam", beam_size=3)
-        >>> [run.text for run in (without, best)][1]
+        >>> tv.decode(model, "hello", strategy="beam", beam_size=3).text
         'olleh'
+        >>> tv.decode(model, "hello", edits=["cross.1.1:zero"]).text == "olleh"  # without the first head
+        False
+        >>> runs = tv.decode(model, ["hello", "ab"], target=["olleh", "ba"])  # teacher forcing
+        >>> runs[1].cross.weights.shape
+        (2, 4, 3, 4)
 
     References:
         Vaswani et al. (2017), "Attention Is All You Need": https://arxiv.org/abs/1706.03762

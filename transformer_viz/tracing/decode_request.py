@@ -176,8 +176,7 @@ class DecodeRequest:
             raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
         if request.beam is not None and any(batch.kept_padding("target", i)[0] for i in range(len(batch))):
             raise OptionError("a beam search keeps no padding before a prompt; leave pad_to out")
-        is_uneven = len(set(batch.n_given)) > 1
-        if moved := [edit for edit in edits if is_uneven and isinstance(edit, Flip | Force)]:
+        if moved := [edit for edit in edits if batch.is_uneven and isinstance(edit, Flip | Force)]:
             raise OptionError(
                 f"edit {moved[0]} names positions, and shorter prompts are padded before their first token, which moves them; "
                 "decode one after the other, or keep the padding in the Traces with pad_to"
@@ -209,7 +208,7 @@ class DecodeRequest:
 
     def most_steps(self, i: int) -> int:
         """The most target rows that the Trace of text i can have."""
-        return self.batch.lengths("target")[i] if self.batch.is_given else self.batch.n_given[i] + self.max_length
+        return self.batch.lengths("target")[i] if self.batch.is_given else self.batch.n_rows(i, self.max_length)
 
 
 def _writing(model: LoadedModel, options: DecodeKeywords, max_length: int) -> dict[str, Any]:

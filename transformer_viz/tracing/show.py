@@ -19,11 +19,11 @@ def show(
     kind: Kind | None = None,
     beam_indices: Any = None,
 ) -> Trace:
-    """Attention and its tokens as a run, which a notebook shows in its cell.
+    """Makes a run of attention and its tokens, which a notebook shows in its cell.
 
     Args:
-        attention: what a model returns with `output_attentions=True`, or `generate` does, or any array that
-            `Trace.from_arrays` takes; a Trace is shown as it is.
+        attention: what a model returns with `output_attentions=True`, or `generate` does, or any array that `Trace.from_arrays`
+            takes, such as (layer, head, query, key) or (query, key), rows that sum to 1; a Trace is shown as it is.
         tokens: a label for each row and column; of cross-attention for each row.
         source_tokens: of cross-attention, a label for each column.
         kind: `encoder`, `decoder` or `cross`. By default cross where there are source tokens; a decoder's where no row looks at
@@ -42,6 +42,9 @@ def show(
         >>> trace = tv.show(np.eye(3), ["a", "b", "c"])
         >>> trace.kinds
         ('decoder',)
+        >>> cross = np.full((2, 4), 0.25)  # (query, key)
+        >>> tv.show(cross, ["x", "y"], ["a", "b", "c", "d"]).cross.weights.shape
+        (1, 1, 2, 4)
     """
     if isinstance(attention, Trace) and tokens is None:
         return attention

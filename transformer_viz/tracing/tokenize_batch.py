@@ -69,8 +69,9 @@ def most_written(model: LoadedModel, given: int | None, n_tokens: int) -> int:
     most = longest_target(model, n_tokens)
     if given is not None:
         return whole_number("max_length", given, 1, most)
-    total, n_given = model.default_total_length, n_given_of(model.network.kind, n_tokens)
-    return min(most, model.default_max_length, most if total is None else max(1, total - n_given - 1))
+    total = model.default_total_length
+    left = most if total is None else max(1, total - n_given_of(model.network.kind, n_tokens) - 1)
+    return min(most, model.default_max_length, left)
 
 
 def ids_of_target(model: LoadedModel, target: Target) -> list[int]:

@@ -76,7 +76,7 @@ def predicted(*requests: DecodeRequest) -> TraceSize:
         n_source, n_steps = max(n_sources), max(n_rows_each)  # of the padded batch
         live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
         # A target that is given, and a prompt, have the logits of all rows at once.
-        n_at_once = max(batch.n_given) + (request.max_length if request.is_forced else 0)
+        n_at_once = max(batch.n_rows(i, request.max_length if request.is_forced else 0) for i in range(len(batch)))
         logits = min(rows * sizes.vocabulary, WORKING + sizes.vocabulary) * _LOGIT + n_at_once * sizes.vocabulary * _SINGLE
         cached = live * sizes.cached * 4 * (n_steps + n_source) * _SINGLE
         attention = 8 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE

@@ -9,10 +9,10 @@ import numpy as np
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import entropy_share
 from transformer_viz.analysis.query_rows import head_mass
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, say_sentence
 from transformer_viz.language import say
 from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.schema import Count, Share
+from transformer_viz.sentences.run_sentences import Piece, Sentence, of_run, say_sentence
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 

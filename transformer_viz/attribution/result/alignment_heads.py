@@ -20,11 +20,11 @@ from transformer_viz.addresses import HeadAddress
 from transformer_viz.analysis.alignment_head import ROW_WORDS, ROWS, RowOf
 from transformer_viz.analysis.intervals import Mean
 from transformer_viz.analysis.word_links import Link, words_of
-from transformer_viz.analysis.word_pairs import by_text
 from transformer_viz.analysis.word_pooling import Words, word_label
 from transformer_viz.analysis.word_starts import is_special
+from transformer_viz.comparison.word_pairs import by_text
 from transformer_viz.errors import OptionError, join_names
-from transformer_viz.numbers_in_words import count_words
+from transformer_viz.numbers_in_words import count_words, number_words
 from transformer_viz.terms import head_label
 from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.trace import Trace
@@ -184,7 +184,7 @@ class AlignmentHeads:
         lines = [f"{judged}; {count_words(self.n_links, 'link')}: {truth}; ranked by {ranked_by}", text_table(header, rows)]
         for average in self.averages:
             best, together = self.best(average.row), " + ".join(head_label(*head) for head in average.heads)
-            errors = f"{best} alone {best.errors[average.row]:.3f}; {together} {average.error:.3f}"
+            errors = f"{best} alone {number_words(best.errors[average.row], 3)}; {together} {number_words(average.error, 3)}"
             lines.append(f"in the row that {ROW_WORDS[average.row]}: {errors}, alignment_heads={average.alignment_heads}")
         return "\n".join(lines if self.averages else [*lines, f"alignment_heads={self.alignment_heads}"])
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.errors import OptionError
-from transformer_viz.numbers_in_words import percent_words
+from transformer_viz.numbers_in_words import number_words, percent_words
 
 
 @dataclass(frozen=True)
@@ -82,5 +82,6 @@ class CounterProof:
         found = self.farthest
         return (
             f"{self.scope}: the farthest found has {percent_words(found.distance)} of the weight elsewhere "
-            f"(λ = {found.share:.2f} towards {found.target}), and no output probability changes by more than {found.change:.4f}"
+            f"(λ = {number_words(found.share, 2)} towards {found.target}), and no output probability changes by more than "
+            f"{number_words(found.change, 4)}"
         )

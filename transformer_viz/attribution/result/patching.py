@@ -123,12 +123,12 @@ def parting(a: Trace, b: Trace) -> int:
         raise OptionError("patching needs a model that writes, and an encoder alone writes nothing")
     if a.model_kind != b.model_kind:
         raise OptionError("one run is of an encoder–decoder and the other is not: patching needs two runs of one model")
-    n_a, n_b = (run.n_given + 1 if run.model_kind.has_prompt else len(run.source_tokens) for run in (a, b))
+    n_a, n_b = (len(run.read_tokens) for run in (a, b))
     if n_a != n_b:
-        side = "prompt" if a.model_kind.has_prompt else "source"
+        side = "prompt" if a.prompt else "source"
         raise OptionError(f"A read {n_a} {side} tokens and B {n_b}: patching needs the same number in both")
     written = [run.output_tokens if run.output_ids is None else run.output_ids for run in (a, b)]
-    apart = (step for step, (one, other) in enumerate(zip(*written, strict=False)) if step >= a.n_given and one != other)
+    apart = (step for step, (one, other) in enumerate(zip(*written, strict=False)) if one != other and not a.is_given(step))
     if (step := next(apart, None)) is None:
         raise OptionError("both runs write the same tokens, so there is no difference to explain; change one of the texts")
     return step

@@ -208,7 +208,7 @@ def content_keys(trace: Trace, kind: Kind) -> np.ndarray:
 def judged_steps(trace: Trace, cause: Attribution) -> tuple[np.ndarray, int, int]:
     """Finds the judged steps, (step,), and counts those that are left out, and of these those without a choice of keys."""
     keys, is_written = content_keys(trace, cause.kind), real_queries(trace, "decoder")
-    is_written = is_written & (np.arange(trace.n_steps) >= trace.n_given)
+    is_written = is_written & (np.arange(trace.n_steps) >= trace.written.start)
     largest = np.where(keys & np.isfinite(cause.values), cause.values, -np.inf).max(-1, initial=-np.inf)
     has_choice = keys.sum(-1) >= 2
     is_judged = is_written & has_choice & (largest >= LEAST)

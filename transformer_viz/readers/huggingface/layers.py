@@ -170,11 +170,11 @@ def _branches(parts: Sequence[tuple[ModuleCall, ...]], stream: Tensor, end: Tens
     if not parts:
         return [], is_same(stream, end)
     norms = [part[0] if is_norm(part[0].module) else None for part in parts]
-    n_before = int(norms[0] is not None)
+    first = int(norms[0] is not None)
     before = norms[0]
-    if len(parts) == n_before or norms[n_before] is not None or (before is not None and not is_same(before.given, stream)):
+    if len(parts) == first or norms[first] is not None or (before is not None and not is_same(before.given, stream)):
         return [], False
-    part, rest = parts[n_before], parts[n_before + 1 :]
+    part, rest = parts[first], parts[first + 1 :]
     n_attentions = sum(call.attention is not None for call in part)
     if n_attentions > 1 or not is_same(part[0].given, stream if before is None else before.gave):
         return [], False
@@ -182,7 +182,7 @@ def _branches(parts: Sequence[tuple[ModuleCall, ...]], stream: Tensor, end: Tens
         return [], False
     added = part[-1].gave.reshape(stream.shape)
     ways = [(rest, stream + added, Branch(part, before, None, None))]
-    if rest and (norm := norms[n_before + 1]) is not None:
+    if rest and (norm := norms[first + 1]) is not None:
         if is_same(norm.given, added):
             ways.append((rest[1:], stream + norm.gave.reshape(stream.shape), Branch(part, before, norm, None)))
         if is_same(norm.given, stream + added):

@@ -190,8 +190,8 @@ class ModuleDecoder:
         if self._reader.kind.has_prompt and self._padding is not None:
             target_padding = nn.functional.pad(self._padding, (0, self._ids.shape[1] - self._padding.shape[1]))
         # A tap that changes nothing sees the new rows alone, as of a cache; any other has to change earlier rows each time.
-        n_before = self._ids.shape[1] - tokens.shape[1] if getattr(tap, "changes_nothing", False) else 0
-        logits = self._reader.decode(self._ids, self._memory, self._padding, target_padding, tap=tap, first_query=n_before)
+        first = self._ids.shape[1] - tokens.shape[1] if getattr(tap, "changes_nothing", False) else 0
+        logits = self._reader.decode(self._ids, self._memory, self._padding, target_padding, tap=tap, first_query=first)
         return logits[:, -tokens.shape[1] :]
 
     def reorder(self, rows: Tensor) -> None:

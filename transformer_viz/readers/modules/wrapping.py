@@ -109,7 +109,7 @@ def wrap(
     longest: int | None = None,
     name: str | None = None,
 ) -> LoadedModel:
-    """A module or a Hugging Face model that is in memory, as a model that every function takes in place of a checkpoint.
+    """Wraps a module or a Hugging Face model that is in memory, so that every function takes it in place of a checkpoint.
 
     A module of your own needs nothing but its forward pass, `model(source_ids, target_ids) -> logits` or, where it has one
     stack, `model(ids) -> logits`. Each step of decoding runs it anew over all that was read. Padding is hidden from it.
@@ -148,7 +148,7 @@ def wrap(
         ...         return self.output(x + self.attention(x, x, x, attn_mask=masked)[0])
         ...
         >>> model = tv.wrap(Reads(), ["<pad>", "<s>", "</s>", "a", "b"], start="<s>", end="</s>")
-        >>> tv.decode(model, "ab", max_length=2).kinds
+        >>> tv.decode(model, "ab", max_length=2).kinds  # "ab" is read letter by letter
         ('decoder',)
     """
     if not isinstance(model, nn.Module):

@@ -101,6 +101,18 @@ def trace_module(
         >>> trace = tv.trace_module(Reads().eval(), [1, 2, 3])
         >>> trace.kinds, trace.attentions[trace.kinds[0]].weights.shape
         (('encoder',), (1, 2, 3, 3))
+        >>> class Pair(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.embedding = torch.nn.Embedding(9, 8)
+        ...         self.transformer = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+        ...     def forward(self, source, target):
+        ...         causal = self.transformer.generate_square_subsequent_mask(target.shape[1])
+        ...         return self.transformer(self.embedding(source), self.embedding(target), tgt_mask=causal)
+        ...
+        >>> trace = tv.trace_module(Pair().eval(), [3, 4, 5], [1, 3], source_tokens=["a", "b", "c"], target_tokens=["<s>", "a"])
+        >>> trace.cross.weights.shape  # (layer, head, query, key)
+        (1, 2, 2, 3)
     """
     if not isinstance(model, nn.Module):
         raise OptionError(f"model is {type(model).__name__}, not a torch module; load it first.{huggingface.install_hint()}")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.readers.modules.kinds import KnownAttention, Unseen
 from transformer_viz.readers.modules.layers import layer_numbers
 from transformer_viz.readers.modules.operators import Softmax
@@ -164,7 +165,8 @@ def _fault(call: AttentionCall, module: nn.Module, columns: int | None) -> str:
     if (wrong := arrays.rows_not_one(call.masked, weights)).any():
         total = weights.sum(-1, dtype=np.float64)[tuple(np.argwhere(wrong)[0])]
         where = _first(wrong, "head, query")
-        fault, options = f"has {wrong.sum()} of {wrong.size} rows that do not sum to 1, first {total:.6g} at {where}", ""
+        first = f"{rounded_words(total, 6)} at {where}"
+        fault, options = f"has {wrong.sum()} of {wrong.size} rows that do not sum to 1, first {first}", ""
         if columns is None:
             fault += "; it makes them without a softmax"
         elif columns > n_keys:

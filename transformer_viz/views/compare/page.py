@@ -5,12 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.compare_words import heads_off_words, tokens_read
-from transformer_viz.analysis.comparison import Comparison, compare
+from transformer_viz.comparison.compare import Comparison, compare
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.attention import SWITCHED_OFF
 from transformer_viz.language import later, listed, say, sentences
 from transformer_viz.numbers_in_words import count_words
+from transformer_viz.sentences.compare_words import heads_off_words, tokens_read
 from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import model_list, runs

@@ -10,7 +10,6 @@ import streamlit as st
 
 from transformer_viz import checkpoints
 from transformer_viz.addresses import AttentionAddress
-from transformer_viz.analysis.sentences import say_sentence
 from transformer_viz.attribution import patch as patches
 from transformer_viz.attribution.result.patching import PatchedRun, PatchEffect, Patching, PatchingSize, parting
 from transformer_viz.checkpoints import Checkpoint
@@ -21,6 +20,7 @@ from transformer_viz.figures.figure_data import plain
 from transformer_viz.language import enumerated, later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, signed_words
+from transformer_viz.sentences.run_sentences import say_sentence
 from transformer_viz.terms import Kind, head_title, kind_words, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace

@@ -7,9 +7,8 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison
-from transformer_viz.analysis.sentences import say_sentence
-from transformer_viz.analysis.word_pairs import pairs_that_differ
+from transformer_viz.comparison.compare import IN_A, IN_B, IN_BOTH, Comparison
+from transformer_viz.comparison.word_pairs import pairs_that_differ
 from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import legend as legend_of_one
 from transformer_viz.export.strips import output_strip, source_strip
@@ -19,6 +18,7 @@ from transformer_viz.figures.page_templates import difference_dark_colours, diff
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
 from transformer_viz.language import later, say
+from transformer_viz.sentences.run_sentences import say_sentence
 from transformer_viz.terms import Kind, kind_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.compare import place

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.addresses import map_address
-from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.comparison.compare import Comparison
 from transformer_viz.language import later, say
 from transformer_viz.views.state import focus, link
 

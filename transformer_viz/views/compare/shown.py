@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from transformer_viz.analysis.compare_words import summary, table
-from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.comparison.compare import Comparison
 from transformer_viz.language import say
+from transformer_viz.sentences.compare_words import summary, table
 from transformer_viz.viewer import modules
 from transformer_viz.views.components import markup
 from transformer_viz.views.components.style import theme

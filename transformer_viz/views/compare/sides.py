@@ -9,7 +9,7 @@ import streamlit as st
 from transformer_viz import checkpoints
 from transformer_viz import edits as plain_edits
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.language import later, say
+from transformer_viz.language import enumerated, later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.text_display import shorten
 from transformer_viz.views.cache import model_list
@@ -45,8 +45,8 @@ class Keys:
 
     def strategy_words(self, name: str) -> str:
         """How this side writes."""
-        more = {"beam": say("beam search"), "sample": "sampled", "forced": say("reads {other}’s output", other=self.other)}
-        return more.get(name, name)
+        more = {"beam": say("beam search"), "sample": say("sampled"), "forced": say("reads {other}’s output", other=self.other)}
+        return more.get(name) or say(name)
 
 
 A, B = Keys("A", "B", "text", "checkpoint", "a_"), Keys("B", "A", "b_text", "b_checkpoint", "b_")
@@ -140,7 +140,8 @@ def show(keys: Keys) -> None:
         words = [_snapshot_words(state[keys.of("snapshot")])] if steps else []
         words += [keys.strategy_words(state[keys.of("strategy")])] if _writes(model) else []
         words += [literal(shorten(edits, _MOST_EDITS_SHOWN))] if edits else []
-        with st.popover(f"{name}: {', '.join(words) or 'no edits'}", key=f"how-{name}"):
+        how = enumerated(words) or say("no edits")
+        with st.popover(say("{name}: {value}", name=name, value=how), key=f"how-{name}"):
             if steps:
                 link.selectbox(say("{name}: step of training", name=name), key=keys.of("snapshot"))
             if _writes(model):

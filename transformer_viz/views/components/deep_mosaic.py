@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.attribution_maps import is_of_heads, norms_of_rows
 from transformer_viz.analysis.head_order import LAYERS, ROLE, offered, ordered, statistic
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.word_pooling import kind_title
@@ -17,6 +16,7 @@ from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
 from transformer_viz.language import english, later, say
+from transformer_viz.sentences.attribution_maps import is_of_heads, norms_of_rows
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace

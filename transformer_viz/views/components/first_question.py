@@ -9,11 +9,11 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.sentences import Sentence, say_sentence
 from transformer_viz.language import say
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.questions import Question, Spot, question
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.sentences.run_sentences import Sentence, say_sentence
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus, lesson_place
 from transformer_viz.views.state.display_options import DisplayOptions

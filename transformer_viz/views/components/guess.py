@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.guesses import Guess, is_right, outcome_words, question_words, tally_words
-from transformer_viz.analysis.sentences import say_sentence
 from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.language import later, say
+from transformer_viz.sentences.guesses import Guess, is_right, outcome_words, question_words, tally_words
+from transformer_viz.sentences.run_sentences import say_sentence
 from transformer_viz.terms import Kind
 from transformer_viz.trace.hidden_answer import HIDDEN
 from transformer_viz.trace.trace import Trace

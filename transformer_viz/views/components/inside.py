@@ -17,12 +17,12 @@ import numpy as np
 from markupsafe import Markup, escape
 from PIL import Image
 
-from transformer_viz.analysis.sentences import of_run, say_sentence
 from transformer_viz.figures.theme import THEMES, ThemeName, even_scale, rgb
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.language import enumerated, later, say, sentences
 from transformer_viz.numbers_in_words import number_words
+from transformer_viz.sentences.run_sentences import of_run, say_sentence
 from transformer_viz.terms import REASON_WORDS, head_title, kind_words, place_label
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside

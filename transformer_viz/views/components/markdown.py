@@ -2,8 +2,8 @@
 
 import re
 
-from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.language import say
+from transformer_viz.sentences.run_sentences import Sentence
 from transformer_viz.text_display import display_text
 
 _ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"})

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from transformer_viz.analysis import attribution_maps
-from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import join_names
+from transformer_viz.language import later, say
+from transformer_viz.sentences import attribution_maps
+from transformer_viz.sentences.run_sentences import Sentence
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -17,9 +18,9 @@ MEASURES = ("weights", "value", "cause")
 BY_VALUE, BY_CAUSE = "value_weighted", "occlusion"
 OF_SWITCH = {"value": BY_VALUE, "cause": BY_CAUSE}
 _BUTTONS = {
-    "weights": ("weights", "weight"),
-    "value": ("by value", "value-weighted norm"),
-    "cause": ("cause", "cause"),
+    "weights": (later("weights"), "weight"),
+    "value": (later("by value"), "value-weighted norm"),
+    "cause": (later("cause"), "cause"),
 }
 
 
@@ -60,7 +61,7 @@ class Measured:
         if not self.chosen:
             return None
         buttons = ((value, *_BUTTONS[value]) for value in self.offered)
-        return [{"value": value, "words": words, "title": glossary.sentence(term)} for value, words, term in buttons]
+        return [{"value": value, "words": say(words), "title": glossary.sentence(term)} for value, words, term in buttons]
 
     def step_words(self, trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
         """What is said below the sentence of a step."""

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from transformer_viz.figures.theme import THEMES, Style, ThemeName
+from transformer_viz.language import say
 from transformer_viz.views.components import screen, term_tips
 
 _CSS = """
@@ -125,7 +126,7 @@ _STAGE_ALONE = """<style>
 }
 .st-key-bar { top: 2.7rem; translate: 0 calc(-100% - 2.7rem); border-bottom: 1px solid var(--muted); }
 .st-key-bar::after {
-  content: "▾ controls" / ""; position: absolute; top: 100%; right: 2.2rem; padding: 0 0.6rem; background: var(--paper);
+  content: "▾ CONTROLS" / ""; position: absolute; top: 100%; right: 2.2rem; padding: 0 0.6rem; background: var(--paper);
   border: solid var(--muted); border-width: 0 1px 1px; border-radius: 0 0 0.4rem 0.4rem; font-size: 0.8rem; color: var(--muted);
 }
 .st-key-bar::before { content: ""; position: absolute; top: 100%; left: 0; width: 100%; height: 0.8rem; }
@@ -170,4 +171,4 @@ def apply() -> None:
 
 def stage_alone() -> None:
     """On a page whose picture is for a room: what stands above it is out of sight until somebody wants it."""
-    st.html(_STAGE_ALONE)
+    st.html(_STAGE_ALONE.replace("CONTROLS", say("controls")))

@@ -14,8 +14,8 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import language
-from transformer_viz.analysis.sentences import Piece
 from transformer_viz.language import later, say
+from transformer_viz.sentences.run_sentences import Piece
 from transformer_viz.views.glossary import TERMS
 from transformer_viz.views.state import lesson_place
 

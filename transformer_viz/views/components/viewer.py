@@ -17,7 +17,6 @@ from markupsafe import Markup
 
 from transformer_viz import language
 from transformer_viz.addresses import HeadAddress
-from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export import assets
 from transformer_viz.export.content import content
@@ -25,6 +24,7 @@ from transformer_viz.export.packed_heads import exact_part
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.figures.player import scale_words
 from transformer_viz.language import say, spoken
+from transformer_viz.sentences.run_sentences import Sentence
 from transformer_viz.terms import COMBINED, KIND_TITLES, Kind, kind_words
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -525,7 +525,11 @@ def _viewer() -> str:
 
 def _two_viewers(is_change: bool, with_mask: bool) -> str:
     names = {"A": say("after"), "B": say("before")} if is_change else {"A": "A", "B": "B"}
-    sides = "".join(f'<section data-side="{side}" aria-label="{name}">{_viewer()}</section>' for side, name in names.items())
+    # What stands above each side.
+    shown = {side: f""" style='--name: "{name}"'""" if is_change else "" for side, name in names.items()}
+    sides = "".join(
+        f'<section data-side="{side}" aria-label="{name}"{shown[side]}>{_viewer()}</section>' for side, name in names.items()
+    )
     classes = "pair" + " changes" * is_change + " with-mask" * with_mask
     return f'<div class="{classes}">{_MASK * with_mask}{sides}<div class="chart" data-part="difference"></div></div>'
 

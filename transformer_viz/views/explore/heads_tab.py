@@ -6,17 +6,18 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures, language
-from transformer_viz.analysis.grading import Grades, alignment, grades_sentence
+from transformer_viz.analysis.grading import Grades, alignment
 from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
 from transformer_viz.analysis.head_order import offered
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.query_rows import head_mass
-from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.word_pooling import by_words, is_by_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINTS
 from transformer_viz.language import known, later, say, sentences
 from transformer_viz.numbers_in_words import percent_words
+from transformer_viz.sentences.grade_sentences import grades_sentence
+from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.terms import kind_words
 from transformer_viz.views.components import chart, code
 from transformer_viz.views.components.markdown import literal, sentence

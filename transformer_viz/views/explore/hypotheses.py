@@ -10,10 +10,10 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.correctness import hypothesis_answer
+from transformer_viz.comparison.compare import compare
 from transformer_viz.language import known, say
 from transformer_viz.numbers_in_words import rounded_words, times_words
+from transformer_viz.sentences.correctness import hypothesis_answer
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace

@@ -8,11 +8,11 @@ from functools import partial
 import streamlit as st
 
 from transformer_viz.analysis.head_order import graded_head
-from transformer_viz.analysis.sentences import Piece, Sentence, say_sentence
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.language import later, say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.architecture import Block, summary
+from transformer_viz.sentences.run_sentences import Piece, Sentence, say_sentence
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary
 from transformer_viz.views.cache import model_list, runs
@@ -31,7 +31,7 @@ from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import compare_with, curtain, hypotheses, measures, picture, tables, trace_file
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import aligner, display_options, focus, levels, link, own_text, words
+from transformer_viz.views.state import aligner, display_options, focus, lesson_place, levels, link, own_text, words
 
 TITLE, ICON, ORDER = later("Explore"), ":material/grid_on:", 0
 HAS_VIEWER = True
@@ -75,6 +75,9 @@ def show() -> None:
         if "head" not in st.session_state and (place := graded_head(shown)) is not None:
             focus.go_to_head("cross", *place)
         first_question.begin()
+    if lesson_place.current() is not None:
+        # It is the lesson's own first question, which is answered or skipped there.
+        first_question.put_away()
     at = focus.start(shown, model)
     if own_text.begins(at.run, unfolds=chosen.unfolds and chosen.with_answer and shown.writes):
         focus.set_step(shown.n_given)

@@ -7,11 +7,11 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.head_order import farthest_head
-from transformer_viz.analysis.sentences import Sentence, say_sentence
 from transformer_viz.errors import join_names
 from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import output_strip
 from transformer_viz.language import later, say
+from transformer_viz.sentences.run_sentences import Sentence, say_sentence
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.hidden_answer import COVERED, HIDDEN
 from transformer_viz.trace.trace import Trace

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.analysis.sentences import step_name
 from transformer_viz.language import enumerated, later, say
 from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
+from transformer_viz.sentences.run_sentences import step_name
 from transformer_viz.terms import kind_words
 from transformer_viz.text_display import display_text, shorten
 from transformer_viz.trace.trace import Trace

@@ -11,11 +11,11 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.addresses import map_address
-from transformer_viz.analysis.compare_words import change_words
-from transformer_viz.analysis.comparison import compare
+from transformer_viz.comparison.compare import compare
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
 from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import rounded_words
+from transformer_viz.sentences.compare_words import change_words
 from transformer_viz.terms import kind_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.steps import Step

@@ -11,13 +11,13 @@ import streamlit as st
 from transformer_viz import edits as plain_edits
 from transformer_viz import figures
 from transformer_viz.addresses import AttentionAddress, map_address
-from transformer_viz.analysis.compare_words import change_words, fills_words, off_words
-from transformer_viz.analysis.comparison import compare
+from transformer_viz.comparison.compare import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.attention import SWITCHED_OFF
 from transformer_viz.language import later, say
 from transformer_viz.mask_checks.effect import SAMPLES, measure_effect
+from transformer_viz.sentences.compare_words import change_words, fills_words, off_words
 from transformer_viz.terms import Kind, head_label, kind_words, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.store import to_bytes

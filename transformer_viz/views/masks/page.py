@@ -4,13 +4,13 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.compare_words import fills_words
-from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.language import later, say, sentences
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.sentences.compare_words import fills_words
+from transformer_viz.sentences.run_sentences import source_unit
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar, lesson_card, tabs
 from transformer_viz.views.components.markdown import literal, of_run

@@ -104,7 +104,7 @@ def _maps(trace: Trace, view: View, fill: Fill, precision: Precision) -> None:
     looks, words = style.figure_style(), say("Scores before the mask, after it, and weights after the softmax.")
     kinds, told = {}, hashlib.sha256(repr((fill, precision)).encode())
     for kind, attention in trace.attentions.items():
-        of_heads = {"numbers": list(attention.layers), "heads": attention.n_heads, "rows": _row_words(trace, kind)}
+        of_heads = {"numbers": list(attention.layers), "heads": attention.n_heads, "rows": _said_row(trace, kind)}
         kinds[kind] = {
             "title": kind_words(kind),
             "words": say("{words} The table below has one row in numbers.", words=words),

@@ -11,8 +11,8 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import language
-from transformer_viz.analysis.correctness import answer_words
 from transformer_viz.language import say
+from transformer_viz.sentences.correctness import answer_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary, names
 from transformer_viz.views.components.markdown import said

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.addresses import map_address
-from transformer_viz.analysis.comparison import IN_BOTH, Comparison
 from transformer_viz.analysis.head_order import graded_head
 from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
+from transformer_viz.comparison.compare import IN_BOTH, Comparison
 from transformer_viz.export.content import View, default_step
 from transformer_viz.language import later, say
 from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind, head_label, kind_words

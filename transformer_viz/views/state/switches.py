@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from transformer_viz.analysis.generation_words import generation_words
 from transformer_viz.language import say
 from transformer_viz.model_options import ModelOptions
+from transformer_viz.sentences.generation_words import generation_words
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import levels, link
 

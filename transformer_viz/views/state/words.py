@@ -4,8 +4,8 @@ import weakref
 
 import streamlit as st
 
-from transformer_viz.analysis.compare_words import aligns_differently_by_words
 from transformer_viz.analysis.word_pooling import by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
+from transformer_viz.sentences.compare_words import aligns_differently_by_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import focus, link

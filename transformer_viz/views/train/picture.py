@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, sentence
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.mosaic import mosaic
@@ -14,6 +13,7 @@ from transformer_viz.figures.theme import Style
 from transformer_viz.figures.training import playback_template
 from transformer_viz.language import later, say
 from transformer_viz.language import sentences as sentences_of
+from transformer_viz.sentences.run_sentences import Sentence, sentence
 from transformer_viz.terms import Kind, kind_words
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.hidden_answer import COVERED

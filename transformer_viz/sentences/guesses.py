@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, say_sentence, so_far, top_key_sentences
 from transformer_viz.language import say
 from transformer_viz.numbers_in_words import count_words
+from transformer_viz.sentences.run_sentences import Piece, Sentence, of_run, say_sentence, so_far, top_key_sentences
 from transformer_viz.terms import Head, Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
 

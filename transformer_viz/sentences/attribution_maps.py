@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, of_run, sentence
 from transformer_viz.analysis.word_pooling import noun
 from transformer_viz.errors import OptionError
+from transformer_viz.language import known
+from transformer_viz.numbers_in_words import number_words, rounded_words
+from transformer_viz.sentences.run_sentences import Sentence, of_run, say_sentence
 from transformer_viz.terms import Head, place_words
 from transformer_viz.trace.attention import combine_heads
 from transformer_viz.trace.attribution import Attribution
@@ -48,13 +50,22 @@ def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: 
     if not np.isfinite(row).any():
         return ()
     key = int(np.nanargmax(row))
-    token, place = of_run(trace.labels(result.kind)[1][key]), f" ({place_words(key, noun(trace))})"
+    token, place = of_run(trace.labels(result.kind)[1][key]), place_words(key, noun(trace))
     if result.is_signed:
         written, nats = of_run(trace.output_tokens[step]), float(row[key])
         if nats < _NOTHING:
-            return sentence("Without any single one of them, ", written, " would be no less probable.")
-        return sentence("Without ", token, place, ", ", written, f" would be {nats:.2f} nats less probable.")
-    return sentence(f"Most by {result.title}: ", token, place, f", {row[key]:.2g}.") if row[key] > 0 else ()
+            return say_sentence("Without any single one of them, {written} would be no less probable.", written=written)
+        return say_sentence(
+            "Without {token} ({place}), {written} would be {nats} nats less probable.",
+            token=token,
+            place=place,
+            written=written,
+            nats=number_words(nats, 2),
+        )
+    if row[key] <= 0:
+        return ()
+    most, title = rounded_words(row[key], 2), known(result.title)
+    return say_sentence("Most by {title}: {token} ({place}), {most}.", title=title, token=token, place=place, most=most)
 
 
 def norms_of_rows(trace: Trace, result: Attribution) -> np.ndarray:

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from transformer_viz.addresses import AttentionAddress, HeadAddress, check_kind, find_map, map_address, read_map
-from transformer_viz.analysis.align import distances, first_difference, largest, signed_size
-from transformer_viz.analysis.word_pairs import Pair, by_position, by_text
 from transformer_viz.analysis.word_pooling import is_by_words
+from transformer_viz.comparison.align import distances, first_difference, largest, signed_size
+from transformer_viz.comparison.word_pairs import Pair, by_position, by_text
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import KINDS, Head, Kind
 from transformer_viz.trace.trace import Trace
@@ -98,7 +98,8 @@ def compare(a: Trace, b: Trace) -> "Comparison":
         b: the run that is subtracted; `compare(b, a)` has the same differences with the other sign.
 
     Returns:
-        The comparison, whose methods take a kind or a head.
+        The comparison: `parted`, the first step at which the outputs differ; `difference("cross.1.1")`, a head's A − B, float32
+        (query, key), NaN where not both have the cell; `farthest("cross")`, and more that take a kind or a head.
 
     Raises:
         OptionError: an argument is not a Trace.

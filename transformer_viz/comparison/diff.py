@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from transformer_viz.analysis.align import common, distances, first_difference, largest, paired, signed_size
-from transformer_viz.analysis.comparison import check_traces, compare
+from transformer_viz.comparison.align import common, distances, first_difference, largest, paired, signed_size
+from transformer_viz.comparison.compare import check_traces, compare
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.schema import finite_number, to_plain
@@ -177,13 +177,14 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
         after: the second run; sizes are after − before.
         tolerance: numbers that differ by no more than this count as equal. Above 0, candidates that are equally probable
             within it may change places, and the rank of the written token with them.
-        ignore: parts that are not compared, for instance `["model"]`; see `What`.
+        ignore: parts that are not compared, one or a list of `input`, `model`, `settings`, `tokens`, `answer`, `steps`,
+            `masks`, `attention`, `scores`, `changes`, `search`, `groups`, `attributions` and `insides`.
 
     Probabilities and candidates are compared as far as both runs have read the same tokens; attention and masks in the
     layers, heads, rows and columns that both have. Different shapes are reported, and are no error.
 
     Returns:
-        The differences, none where the runs are equal.
+        The differences: `equal`, a line for each by `print`, and `differences`, each with `what`, `where` and `size`.
 
     Raises:
         OptionError: an argument is not a Trace, or an impossible keyword.
@@ -194,6 +195,8 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
         >>> a, b = (tv.decode(model, text) for text in ("hello", "hells"))
         >>> tv.diff(a, a).equal, tv.diff(a, b).equal
         (True, False)
+        >>> next(one.after for one in tv.diff(a, b).differences if one.where.field == "text")
+        'slleh'
     """
     check_traces(before=before, after=after)
     finite_number("tolerance", tolerance, 0, 1e300)

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer_viz import edits
-from transformer_viz.analysis.comparison import Comparison, LargestDifference
-from transformer_viz.analysis.correctness import answer, answer_words, is_given
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, plain, say_sentence
-from transformer_viz.analysis.word_pairs import by_position, by_text, pairs_that_differ
 from transformer_viz.analysis.word_pooling import Words, noun, word_label
 from transformer_viz.analysis.word_starts import word_starts
+from transformer_viz.comparison.compare import Comparison, LargestDifference
+from transformer_viz.comparison.word_pairs import by_position, by_text, pairs_that_differ
 from transformer_viz.edits import HeadOff
 from transformer_viz.errors import OptionError
 from transformer_viz.language import enumerated, known, say
-from transformer_viz.numbers_in_words import count_words, percent_words, rounded_words, signed_words
+from transformer_viz.numbers_in_words import count_words, number_words, percent_words, rounded_words, signed_words
+from transformer_viz.sentences.correctness import answer, answer_words, is_given
+from transformer_viz.sentences.run_sentences import Piece, Sentence, of_run, plain, say_sentence
 from transformer_viz.terms import (
     KINDS,
     REASON_WORDS,
@@ -115,7 +115,7 @@ def table(comparison: Comparison) -> list[Row]:
             words = (
                 say("{size} in {head}, {cell} of A", **fields) if largest.in_b else say("{size} in {head}, {cell}", **fields)
             )
-            rows.append(Row(kind_words(kind), f"{largest.a:.3f}", f"{largest.b:.3f}", words, kind))
+            rows.append(Row(kind_words(kind), number_words(largest.a, 3), number_words(largest.b, 3), words, kind))
         elif kind in comparison.kinds:
             rows.append(Row(kind_words(kind), "", "", say("no weight differs")))
         else:
@@ -133,7 +133,7 @@ def table(comparison: Comparison) -> list[Row]:
 
 def change_words(difference: LargestDifference) -> str:
     """`0.91, in cross-attention, layer 2 head 2, row 10, column 2`: how much a weight has changed, and which."""
-    size = say("not a number any more") if math.isinf(difference.size) else f"{abs(difference.size):.2g}"
+    size = say("not a number any more") if math.isinf(difference.size) else rounded_words(abs(difference.size), 2)
     cell = cell_words(difference.query, difference.key)
     return say("{size}, in {head}, {cell}", size=size, head=_head_words(difference), cell=cell)
 
@@ -198,7 +198,7 @@ def written_words(run: Trace) -> str:
 
 def tokens_read(run: Trace) -> tuple[str, ...]:
     """The tokens of a run's text: what its encoder read, or its prompt."""
-    return run.source_tokens or run.target_tokens[: run.n_given + 1]
+    return run.read_tokens
 
 
 def aligns_differently_by_words(a: Trace, b: Trace) -> bool:

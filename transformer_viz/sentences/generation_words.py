@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from transformer_viz.analysis.sentences import Sentence, say_sentence, sentence
 from transformer_viz.language import later, say
+from transformer_viz.sentences.run_sentences import Sentence, say_sentence, sentence
 from transformer_viz.text_display import display_token
 
 _MOST_NAMED = 6

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Literal
 
-from transformer_viz.analysis.sentences import Piece, Sentence, of_run, say_sentence
 from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.language import say
+from transformer_viz.sentences.run_sentences import Piece, Sentence, of_run, say_sentence
 from transformer_viz.terms import place_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import START

@@ -1,0 +1,1 @@
+"""Runs, grades, guesses and comparisons in sentences. Needs numpy and no torch."""
