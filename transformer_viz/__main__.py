@@ -57,7 +57,7 @@ def _end(number: int, frame: "FrameType | None") -> None:
 
 
 def _is_at_work(frame: "FrameType | None") -> bool:
-    """Whether a command is running that may have something to clean up, outside its imports."""
+    """Tells whether a command is running that may have something to clean up, outside its imports."""
     while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib."):
         if frame.f_code is _command.__code__:
             return True

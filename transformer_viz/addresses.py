@@ -51,7 +51,7 @@ class AttentionAddress:
 
     @classmethod
     def read(cls, text: "str | AttentionAddress") -> "AttentionAddress":
-        """What a text such as `cross.2` names, or the address itself.
+        """Reads a text such as `cross.2`, or takes the address itself.
 
         Raises:
             OptionError: the text is no address.
@@ -103,7 +103,7 @@ class HeadAddress(AttentionAddress):
 
 
 def is_address(text: str) -> bool:
-    """Whether a text has the form of an address."""
+    """Tells whether a text has the form of an address."""
     return _ADDRESS.fullmatch(text) is not None
 
 
@@ -217,7 +217,7 @@ def find_map(given: str | AttentionAddress, grid: Grid, owner: str = "this run")
 
 
 def read_map(given: str | AttentionAddress) -> tuple[AttentionAddress, Literal["mean", "max"] | None]:
-    """What the address of a map names, and how the heads of its layer are combined, if they are.
+    """Reads the address of a map, and how the heads of its layer are combined, if they are.
 
     Raises:
         OptionError: the text is no address.

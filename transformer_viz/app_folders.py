@@ -32,17 +32,17 @@ SHARED_MODELS_VARIABLE = "TRANSFORMER_VIZ_SHARED_MODELS"
 
 
 def is_on(variable: str) -> bool:
-    """Whether an environment variable is set to something else than a plain no."""
+    """Tells whether an environment variable is set to something else than a plain no."""
     return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def is_shared() -> bool:
-    """Whether other people can reach the app: they see only models and surveys that were named, and are not its owner."""
+    """Tells whether other people can reach the app: they see only models and surveys that were named, and are not its owner."""
     return is_on(SHARED_VARIABLE)
 
 
 def shows_all_models() -> bool:
-    """Whether the app shows what was not named: models of the Hugging Face cache and of installed packages."""
+    """Tells whether the app shows what was not named: models of the Hugging Face cache and of installed packages."""
     return not is_shared() or os.environ.get(SHARED_MODELS_VARIABLE) == "cache"
 
 

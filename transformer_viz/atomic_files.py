@@ -109,7 +109,7 @@ def new_folder(folder: Path) -> Generator[Path]:
 
 @contextmanager
 def _temporary_file(path: Path) -> Generator[Path]:
-    """Where to write a file before it is moved to `path`: in a folder of its own, removed with all that a writer leaves."""
+    """Gives a place for a file before it is moved to `path`: in a folder of its own, removed with all that a writer leaves."""
     folder = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     try:
         folder.mkdir(exist_ok=True)

@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Correctness:
-    """How an output compares with the known answer.
+    """An output compared with the known answer.
 
     Attributes:
         is_exact: it is the answer and has ended; never where the answer is not known.
@@ -93,7 +93,7 @@ class Batch:
     masked: dict[Kind, np.ndarray]
 
     def is_finite(self, i: int) -> bool:
-        """Whether all numbers of a text are; those of padding may be none."""
+        """Tells whether all numbers of a text are; those of padding may be none."""
         numbers = [self.probabilities[i], *(self.tokens.crop(weights, kind, i) for kind, weights in self.weights.items())]
         return all(np.isfinite(array.sum()) for array in numbers)
 
@@ -268,7 +268,7 @@ def answer_of(model: LoadedModel, known: TaskAnswer, target: str | None = None) 
 
 
 def compare_with_answer(model: LoadedModel, answer: Answer, ids: Sequence[int]) -> Correctness:
-    """Whether the written `ids` are the answer, and how much of them."""
+    """Tells whether the written `ids` are the answer, and how much of them."""
     true = list(answer.tokens or ())
     written = model.tokenizer.target_labels(ids) if true and isinstance(true[0], str) else list(ids)
     is_right = [a == b for a, b in zip(written, true, strict=False)]

@@ -200,7 +200,7 @@ def folders() -> list[Path]:
 
 def entries() -> list[Entry]:
     """Every checkpoint that can be named, in the order of the look-up; damaged ones carry their error."""
-    found = []
+    listed = []
     for folder in _folders_by_name().values():
         weights = folder / "model.safetensors"
         try:
@@ -209,10 +209,10 @@ def entries() -> list[Entry]:
             with _weights(weights, about.model):
                 n_parameters = sum(math.prod(shape) for _, shape in _shapes(about.model))
         except CheckpointError as error:
-            found.append(Entry(folder.name, folder, None, str(error)))
+            listed.append(Entry(folder.name, folder, None, str(error)))
         else:
-            found.append(Entry(folder.name, folder, about, None, n_parameters, untrusted_files.file_size(weights)))
-    return found
+            listed.append(Entry(folder.name, folder, about, None, n_parameters, untrusted_files.file_size(weights)))
+    return listed
 
 
 def names() -> list[str]:
@@ -230,7 +230,7 @@ def _folders_by_name() -> dict[str, Path]:
 
 
 def is_name(text: str) -> bool:
-    """Whether a checkpoint could have this name."""
+    """Tells whether a checkpoint could have this name."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -408,7 +408,7 @@ def refuse_existing(folder: Path, replace: bool) -> None:
 
 
 def read_description(folder: Path) -> Description:
-    """What the `config.json` of a checkpoint holds.
+    """Reads the `config.json` of a checkpoint.
 
     Raises:
         CheckpointError: it is missing, damaged, or of another version.

@@ -113,7 +113,7 @@ def read(edits: Iterable[Edit | str]) -> tuple[Edit, ...]:
 
 
 def is_off(edits: Iterable[Edit | str], kind: Kind, layer: int, head: int | str) -> bool:
-    """Whether one of these edits switches this head off; `mean` and `max` of a layer are, where all its heads are."""
+    """Tells whether one of these edits switches this head off; `mean` and `max` of a layer are, where all its heads are."""
     places = [edit.place for edit in read(edits) if isinstance(edit, HeadOff) and edit.place.kind == kind]
     return any(place.layer in (None, layer) and place.head in (None, head) for place in places)
 

@@ -55,7 +55,7 @@ def hold_lock(path: Path, *, wait: bool = False, removes: bool = False) -> Gener
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody has the lock now."""
+    """Tells whether somebody has the lock now."""
     try:
         with untrusted_files.open_file(path, _LARGEST) as file:
             return not _flock(file, "LOCK_SH", wait=False)

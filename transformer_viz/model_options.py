@@ -1,4 +1,4 @@
-"""How a model reads and writes, as far as a person may choose. Needs no torch."""
+"""Options of reading and writing, as far as a person may choose. Needs no torch."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """What a model offers, or what is chosen: None = the model has no such choice, or it is left as it is.
+    """The options that a model offers, or those that are chosen: None = the model has no such choice, or it is left as it is.
 
     Attributes:
         generation: whether the rules of its generation config are in force.

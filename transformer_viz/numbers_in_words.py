@@ -152,11 +152,11 @@ def typed_number(text: str) -> float | None:
     """A number as people type it: `0.24`, `0,24`, `.24`, `24 %`, `−1.52`, in signs of full width too; None of anything else."""
     if len(text) > LONGEST_NUMBER:
         return None
-    found = _TYPED.fullmatch(unicodedata.normalize("NFKC", text.translate(_SIGNS)).strip())
-    if found is None or not (found[2] or found[3]):
+    match = _TYPED.fullmatch(unicodedata.normalize("NFKC", text.translate(_SIGNS)).strip())
+    if match is None or not (match[2] or match[3]):
         return None
-    value = float(f"{found[1]}{found[2] or 0}.{found[3] or 0}")
-    return value / 100 if found[4] else value
+    value = float(f"{match[1]}{match[2] or 0}.{match[3] or 0}")
+    return value / 100 if match[4] else value
 
 
 def _not_finite(value: float) -> str:

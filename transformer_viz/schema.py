@@ -90,7 +90,7 @@ def to_plain(value: Any) -> Any:
 
 
 def init_fields(value: Any) -> dict[str, Any]:
-    """What a dataclass, or a mapping, is made of, by name.
+    """The parts of a dataclass, or of a mapping, by name.
 
     Raises:
         TypeError: it is neither, so JSON cannot hold it.

@@ -27,14 +27,14 @@ _LONGEST_HOST = 253
 
 @dataclass(frozen=True)
 class Limits:
-    """How much the server gives; each is set by `variable(name)`."""
+    """The limits of the server; each is set by `variable(name)`."""
 
     upload_bytes: int = 512 * _MB
     """Uploaded files that are held or arriving, of all sessions together."""
     upload_bytes_per_session: int = 192 * _MB
     """Uploaded files that are held or arriving, of one session."""
     trained_bytes: int = 2 * 10**9
-    """What people have trained here, and what a training that is to start would write."""
+    """Bytes of the trainings that are here, and of what a training that is to start would write."""
     run_seconds: int = 300
     """In which a long run has to end; what it has written until then is kept."""
     runs_waiting: int = 30
@@ -47,7 +47,7 @@ def variable(limit: str) -> str:
 
 
 def limits() -> Limits:
-    """What the environment says, and the defaults.
+    """Reads the limits that the environment sets, and the defaults.
 
     Raises:
         OptionError: a variable holds something else than a whole number from 1.
@@ -60,7 +60,7 @@ def limits() -> Limits:
 
 
 def trains() -> bool:
-    """Whether people may train from the page. Only a plain no leaves it open where the variable is set.
+    """Tells whether people may train from the page. Only a plain no leaves it open where the variable is set.
 
     On Windows they may not: a training of the page holds a lock that it got from the server, which only POSIX can pass on.
     """
@@ -78,7 +78,7 @@ def share_if_reachable(address: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host's name or address, without brackets, leads to this machine only."""
+    """Tells whether a host's name or address, without brackets, leads to this machine only."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -14,7 +14,7 @@ from transformer_viz.text_display import display_token
 from transformer_viz.vocabulary import PAD
 
 Kind = Literal["encoder", "decoder", "cross"]
-"""Which attention: encoder self-, decoder self- (masked) or cross-attention."""
+"""The kind of attention: encoder self-, decoder self- (masked) or cross-attention."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -32,13 +32,13 @@ def kind_words(kind: Kind) -> str:
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 STRATEGIES = ("greedy", "beam", "sample")
-"""How tokens are chosen."""
+"""The ways to choose tokens."""
 STOPS = ("bound", "first", "never")
 """When a beam search stops."""
 MODES = (later("word"), later("position"), later("deleted"))
-"""How a token is occluded."""
+"""The ways to occlude a token."""
 INSTEAD = (later("zero"), later("mean"), later("uniform"))
-"""What replaces an ablated head's output: zeros; its mean output over all texts; uniform attention over its allowed keys."""
+"""Replacements of an ablated head's output: zeros; its mean output over all texts; uniform attention over its allowed keys."""
 MISTAKE_TITLES = {
     "no-causal": later("No causal mask"),
     "causal-off-by-one": later("Causal mask off by one"),
@@ -53,7 +53,7 @@ MISTAKES = tuple(MISTAKE_TITLES)
 
 
 class ModelKind(StrEnum):
-    """What a model is made of. An encoder alone is asked what may stand in the place of mask tokens."""
+    """The parts that a model has. An encoder alone is asked what may stand in the place of mask tokens."""
 
     ENCODER_DECODER = "encoder-decoder"
     DECODER = "decoder"

@@ -72,7 +72,7 @@ def read_text(path: str | PathLike[str], most: int) -> str:
 
 
 def read_json(path: str | PathLike[str], most: int) -> Any:
-    """What a JSON file holds; see `open_file` and `parse_json`."""
+    """Reads a JSON file; see `open_file` and `parse_json`."""
     return parse_json(read_bytes(path, most))
 
 
@@ -127,12 +127,12 @@ def parse_json(data: str | bytes) -> Any:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a regular file, or a link to one, has this name; False where that cannot be found out."""
+    """Tells whether a regular file, or a link to one, has this name; False where that cannot be found out."""
     return os.path.isfile(path)  # noqa: PTH113 — that of pathlib raises where a folder may not be looked into
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder, or a link to one, has this name; False where that cannot be found out."""
+    """Tells whether a folder, or a link to one, has this name; False where that cannot be found out."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
@@ -153,7 +153,7 @@ def file_size(path: Path) -> int:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """What a folder holds, in alphabetical order; nothing where it cannot be looked into."""
+    """Lists a folder, in alphabetical order; nothing where it cannot be looked into."""
     try:
         return sorted(folder.iterdir())
     except OSError:

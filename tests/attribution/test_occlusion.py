@@ -149,7 +149,7 @@ def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_
         ),
         (r"mode 'deleted' is not one of rollout; it has none", tiny, hello, "rollout", {"mode": "deleted"}),
         (r"kind 'encoder' has no causes in tiny; choose one of cross, decoder", tiny, hello, "occlusion", {"kind": "encoder"}),
-        (r"This is no run of tiny: step \d+ has log p -", other, hello, "occlusion", {}),
+        (r"This is no run of tiny: step \d+ has log p −", other, hello, "occlusion", {}),
         (r"does not know the token 'é'", tiny, unknown, "occlusion", {}),
         ("nothing was written", tiny, nothing, "occlusion", {}),
         (r"edit cross:2-3 names positions, which move", tiny, edited, "occlusion", {"mode": "deleted"}),

@@ -36,7 +36,7 @@ def unpacked(text: str, rows: int, columns: int) -> np.ndarray:
 def test_every_head_comes_back_within_what_the_page_says(trace: Trace) -> None:
     page = data_of(html(trace, plotlyjs=False))
     (words,) = (words for words in page["made"] if "rounded" in words)
-    (said,) = re.findall(r"weights rounded to 16 bits, by at most ([\d.e-]+)$", words)
+    (said,) = re.findall(r"weights rounded to 16 bits, by at most ([\d.e−]+)$", words)
     errors = []
     for kind, attention in trace.attentions.items():
         data = page["kinds"][kind]
@@ -47,7 +47,7 @@ def test_every_head_comes_back_within_what_the_page_says(trace: Trace) -> None:
                 errors.append(np.abs(again - attention.head(layer, head)).max())
             assert {"0 mean", "0 max"} < set(data["packed"])
     assert 0 < max(errors) <= 1 / 65_534 / 2 * 1.01
-    assert float(said) == pytest.approx(max(errors), rel=0.05)
+    assert float(said.replace("−", "-")) == pytest.approx(max(errors), rel=0.05)
 
 
 def test_sentences_and_masks_are_those_of_the_exact_page(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 
+import numpy as np
 import pytest
 
 import transformer_viz as tv
@@ -14,6 +15,9 @@ def test_the_picture_is_what_the_model_does(idea: Idea) -> None:
     trace = tv.decode(tv.load_checkpoint(idea.model, device="cpu"), idea.text)
     assert trace.source_tokens[1:-1] == idea.read and trace.output_tokens[:-1] == idea.written
     assert [None if key is None else key - 1 for key in trace.alignment] == [*idea.links, None]
+    # The map that it opens with shows the same lines; once it is the comma before "dass".
+    apart = trace.cross.head(*idea.head).argmax(axis=1)[:-1] - 1 - idea.links
+    assert np.abs(apart).max() <= 1 and np.count_nonzero(apart) <= 1
 
 
 def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start) -> None:

@@ -17,7 +17,7 @@ from transformer_viz.trace.trace import Trace
 
 RowOf = Literal["writes", "reads"]
 ROWS: tuple[RowOf, ...] = ("writes", "reads")
-"""Which row of a target word is looked at: the one that writes it, or the next one, which reads it."""
+"""The row of a target word that is looked at: the one that writes it, or the next one, which reads it."""
 ROW_WORDS: dict[RowOf, str] = {"writes": later("writes the word"), "reads": later("reads it")}
 
 
@@ -74,9 +74,9 @@ def aligner_of(trace: Trace, address: str | HeadAddress) -> AlignmentHead:
         row, text = ROWS[1], address.removesuffix(".reads")
     grid: Grid = {"cross": trace.grid["cross"]}
     place = find_head(text, grid, what="aligner")
-    found = AlignmentHead(place.layer, place.head, row)
-    assert found in there
-    return found
+    aligner = AlignmentHead(place.layer, place.head, row)
+    assert aligner in there
+    return aligner
 
 
 def possible(trace: Trace) -> tuple[AlignmentHead, ...]:

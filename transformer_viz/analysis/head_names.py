@@ -1,4 +1,4 @@
-"""What to call a head, and by which rule: the key that its rows look at, or how widely they look.
+"""Names of heads, and the rule of each: the key that its rows look at, or how widely they look.
 
 A rule of place says which key each query row has in its pattern; its number is the head's mean weight on
 those keys. It counts for a head where that mean is at least `THRESHOLD`, at least `MARGIN` above what uniform

@@ -81,7 +81,7 @@ def last_of(tokens: tuple[str, ...] | list[str], is_real: np.ndarray) -> int:
 
 @dataclass(frozen=True, eq=False)
 class HeadRows:
-    """What a measure computes with: the rows of all heads of one kind, of one run or, with one more axis in front, of many.
+    """The input of a measure: the rows of all heads of one kind, of one run or, with one more axis in front, of many.
 
     Attributes:
         kind: of attention.

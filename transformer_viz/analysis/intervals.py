@@ -34,7 +34,7 @@ class Mean:
     interval: tuple[float, float] | None = None
 
     def is_from(self, least: float) -> bool:
-        """Whether the mean and its interval, which is in order, are from `least` to 1, rounding aside; NaN is."""
+        """Tells whether the mean and its interval, which is in order, are from `least` to 1, rounding aside; NaN is."""
         low, high = self.interval or (self.value, self.value)
         return not (low > high or min(low, self.value) < least - 1e-6 or max(high, self.value) > 1 + 1e-6)
 
@@ -79,7 +79,9 @@ def difference(a: float, interval_a: Interval, b: float, interval_b: Interval) -
 
 
 def bootstrap(sums: np.ndarray, counts: np.ndarray, seed: int) -> Interval:
-    """Of a mean over all steps of all texts, by resampling the texts (Efron 1979), since the steps of one depend on each other.
+    """The interval of a mean over all steps of all texts, by resampling the texts (Efron 1979).
+
+    The steps of one text depend on each other.
 
     Args:
         sums: (text,), of the values of a text's steps.

@@ -86,7 +86,7 @@ def most_forbidden(right: Trace, given: Trace) -> tuple[Kind, int, int, float] |
     Returns:
         None where no head looks at anything hidden. Rows that are not numbers are left out, as in `forbidden_weight`.
     """
-    found: list[tuple[float, Kind, int, int]] = []
+    parts: list[tuple[float, Kind, int, int]] = []
     for kind in given.kinds:
         cells = _forbidden(right, kind)
         if cells is None:
@@ -95,8 +95,8 @@ def most_forbidden(right: Trace, given: Trace) -> tuple[Kind, int, int, float] |
         on = np.where(cells, attention.weights, 0).sum(-1, dtype=np.float32)[..., cells.any(-1)]
         shares = np.where(np.isfinite(on), on, 0).mean(-1)
         layer, head = np.unravel_index(shares.argmax(), shares.shape)
-        found.append((float(shares[layer, head]), kind, attention.layers[layer], int(head)))
-    share, kind, at, head = max(found, default=(0.0, "cross", 0, 0))
+        parts.append((float(shares[layer, head]), kind, attention.layers[layer], int(head)))
+    share, kind, at, head = max(parts, default=(0.0, "cross", 0, 0))
     return (kind, at, head, share) if share > 0 else None
 
 

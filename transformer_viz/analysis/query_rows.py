@@ -1,4 +1,4 @@
-"""Which rows of an attention can be judged, averages over them, and the true key of each.
+"""The rows of an attention that can be judged, averages over them, and the true key of each.
 
 Padded queries are left out, and rows that may look at no key, hold NaN (only in runs with a named mistake) or have no
 weight at all (in a head that is switched off).

@@ -1,4 +1,4 @@
-"""Which words of a text and of its translation say the same, as Pharaoh writes it: `0-0 1-2`, counted from 0.
+"""Word alignments of a text and its translation, as Pharaoh writes it: `0-0 1-2`, counted from 0.
 
 Words are those of the pages (`word_starts`), here of a whole text.
 """

@@ -21,11 +21,11 @@ from transformer_viz.trace.trace import Trace
 
 Places = list[list[int]]
 UNIT = later("word")
-"""What `made_by["unit"]` says of such a run."""
+"""The value of `made_by["unit"]` of such a run."""
 
 
 class Words:
-    """Which tokens of a run make each word.
+    """The tokens of a run that make each word.
 
     A row of the decoder belongs to the word that it writes, a column to the word that was read. Rows that write the rest of a
     word whose beginning stands in the prompt's first token belong to none. Where the limit cut the last word, its last token
@@ -37,7 +37,7 @@ class Words:
 
     @cached_property
     def source(self) -> Places:
-        """Where the source's words are: rows and columns of an encoder, columns of cross-attention."""
+        """The places of the source's words: rows and columns of an encoder, columns of cross-attention."""
         return groups(word_starts(self._trace.source_tokens, are_words=self.are_words))
 
     @cached_property
@@ -48,7 +48,7 @@ class Words:
 
     @cached_property
     def columns(self) -> Places:
-        """What the decoder read, as keys; as many as there are rows."""
+        """The words that the decoder read, as keys; as many as there are rows."""
         return groups([True, *self._begins[:-1]])
 
     @cached_property
@@ -68,7 +68,7 @@ class Words:
 
 
 def has_pieces(trace: Trace) -> bool:
-    """Whether pooling by words changes a side of the run and leaves more than a single word between special tokens."""
+    """Tells whether pooling by words changes a side of the run and leaves more than a single word between special tokens."""
     words = Words(trace)
     sides = ((trace.source_tokens, words.source), (trace.target_tokens, words.columns if trace.writes else []))
     return any(
@@ -77,12 +77,12 @@ def has_pieces(trace: Trace) -> bool:
 
 
 def is_by_words(trace: Trace) -> bool:
-    """Whether `by_words` made this."""
+    """Tells whether `by_words` made this."""
     return trace.made_by.get("unit") == UNIT
 
 
 def noun(trace: Trace) -> str:
-    """What rows and columns of this run are: tokens, or words."""
+    """Names the rows and columns of this run: tokens, or words."""
     return UNIT if is_by_words(trace) else later("token")
 
 
@@ -202,7 +202,7 @@ def by_words(trace: Trace) -> Trace:
 
 
 def step_of_words(trace: Trace, step: int) -> int:
-    """Which row of the run by words a row of a run by tokens belongs to; the first for one that belongs to none."""
+    """Finds the row of the run by words that a row of a run by tokens belongs to; the first for one that belongs to none."""
     words = Words(trace)
     return _place(words.rows if trace.writes else words.source, step)
 

@@ -1,4 +1,4 @@
-"""Which tokens begin a word, told from their labels alone, whatever tokenizer made them.
+"""Finds the tokens that begin a word, told from their labels alone, whatever tokenizer made them.
 
 Words stand between white space, punctuation is apart, and where a writing system puts no spaces each token is a word, as is
 each special token. Inside a word apostrophes and points belong to it, as in Unicode's word boundaries (UAX 29, rules 6 to 12).
@@ -12,12 +12,12 @@ from itertools import accumulate
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 _SPECIAL = re.compile(r"<(?!0x[0-9A-F]{2}>)[^<>\s]+>|<\|[^<>]*\|>|\[[A-Z]+\d*\]")
-"""As Marian, T5, Llama and BERT write theirs: `</s>`, `<extra_id_0>`, `<|im_start|>`, `[MASK]`."""
+"""Special tokens as Marian, T5, Llama and BERT write them: `</s>`, `<extra_id_0>`, `<|im_start|>`, `[MASK]`."""
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 """A byte of no whole character, in a label."""
 _BYTES = re.compile(rf"(?:{_BYTE.pattern})+")
 _CONTINUES = "##"
-"""How WordPiece marks a piece that goes on with the word before it."""
+"""The mark with which WordPiece begins a piece that goes on with the word before it."""
 _INSIDE = "'’.·"
 """Signs that belong to a word whose letters or digits stand on both sides."""
 _JOINER = "\u200d"
@@ -29,7 +29,7 @@ _WITHOUT_SPACES = re.compile(
 
 
 def is_special(label: str) -> bool:
-    """Whether a label is a special token's: a beginning, an end, padding, a mask."""
+    """Tells whether a label is a special token's: a beginning, an end, padding, a mask."""
     return label in SPECIAL_TOKENS or _SPECIAL.fullmatch(label) is not None
 
 
@@ -61,7 +61,7 @@ def word_starts(labels: Sequence[str], *, are_words: bool = False) -> list[bool]
 
 
 def _part(label: str, is_apart: bool) -> bytes:
-    """What a token adds to the text, as bytes; a special one is a break."""
+    """The text that a token adds, as bytes; a special one is a break."""
     if is_special(label):
         return b"\n"
     spelt = label.removeprefix(_CONTINUES) if not is_apart else label
@@ -72,7 +72,7 @@ def _part(label: str, is_apart: bool) -> bytes:
 
 
 def _begins(text: str, begins: frozenset[int], places: Sequence[int], begin: int, end: int) -> bool:
-    """Whether the first character of a token that is no space begins a word, and the token begins that character."""
+    """Tells whether the first character of a token that is no space begins a word, and the token begins that character."""
     place = begin
     while place < end and text[places[place]].isspace():
         place += 1
@@ -84,7 +84,7 @@ def _begins(text: str, begins: frozenset[int], places: Sequence[int], begin: int
 
 
 def _goes_on(text: str, place: int) -> bool:
-    """Whether a character belongs to the same word as the one before it."""
+    """Tells whether a character belongs to the same word as the one before it."""
     if place == 0 or text[place - 1].isspace():
         return False
     before, sign = text[place - 1], text[place]
@@ -125,9 +125,9 @@ def _characters(match: re.Match[str]) -> str:
 
 def groups(starts: Iterable[bool]) -> list[list[int]]:
     """The places of each word's tokens; the first token begins one in any case."""
-    found: list[list[int]] = []
+    places: list[list[int]] = []
     for place, is_first in enumerate(starts):
-        if is_first or not found:
-            found.append([])
-        found[-1].append(place)
-    return found
+        if is_first or not places:
+            places.append([])
+        places[-1].append(place)
+    return places

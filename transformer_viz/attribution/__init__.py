@@ -1,1 +1,1 @@
-"""How much each key and each head matters for what was written: measures (`methods/`) and experiments."""
+"""The importance of each key and each head for what was written: measures (`methods/`) and experiments."""

@@ -1,4 +1,4 @@
-"""How much each key counts for what was written, by a measure of `methods/`."""
+"""The weight of each key for what was written, by a measure of `methods/`."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -117,7 +117,7 @@ def extent(
     by: str = "head",
     where: str | AttentionAddress | Sequence[str | AttentionAddress] | None = None,
 ) -> PatchingSize:
-    """How many places `patch` would try, and how many are possible; with the arguments and errors of `patch`."""
+    """Counts the places that `patch` would try, and those that are possible; with the arguments and errors of `patch`."""
     check_traces(a=a, b=b)
     if by not in BY:
         raise OptionError(f"by={by!r} is not known; choose one of {join_names(BY)}")

@@ -120,7 +120,7 @@ class Run:
             )
 
     def n_keys(self, kind: Kind) -> int:
-        """How many keys a kind has."""
+        """The number of keys of a kind."""
         return self.inputs.reads(kind)[1].shape[1]
 
     def padding(self, kind: Kind) -> Tensor:

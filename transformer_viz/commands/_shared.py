@@ -1,4 +1,4 @@
-"""What several commands need: common options, reading TEXT, printing JSON and safe text."""
+"""Shared parts of commands: common options, reading TEXT, printing JSON and safe text."""
 
 import json as json_format
 import math
@@ -64,7 +64,7 @@ def existing_file(text: str) -> Path:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Which model, and where it runs."""
+    """The model, and the device that it runs on."""
 
     checkpoint: Annotated[Checkpoint, Option(either="model")] = "reverse"
     model: Annotated[
@@ -201,7 +201,7 @@ def read_text(given: str) -> str:
 
 
 def print_result(result: Any, json: bool, **about: Any) -> None:
-    """What a result says of itself, or its fields and `about` as one JSON object."""
+    """Prints what a result says of itself, or its fields and `about` as one JSON object."""
     if json:
         print_json({**about, **asdict(result)})
     else:

@@ -92,7 +92,7 @@ def _tokens(candidates: "Sequence[Candidate]") -> str:
 
 
 def answer_line(trace: "Trace") -> str:
-    """Whether the answer is right, and whether it was cut off."""
+    """Tells whether the answer is right, and whether it was cut off."""
     from transformer_viz.sentences.correctness import answer_words
 
     end = "<end>" if "task" in trace.made_by else "an end"

@@ -71,13 +71,13 @@ def run(
     with _uncollected():
         from transformer_viz.config_masks.masks import masks
 
-        found = masks(config, text, **read, padding=padding, pad_to=pad_to, token_types=token_types)
+        result = masks(config, text, **read, padding=padding, pad_to=pad_to, token_types=token_types)
     if output is not None:
         from transformer_viz.export.masks_page import masks_bytes
 
-        write_export(output, masks_bytes(found, format))
+        write_export(output, masks_bytes(result, format))
         print(terminal_text(f"{output}: {bytes_words(output.stat().st_size)}"))
     elif json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     else:
-        print_lines(str(found))
+        print_lines(str(result))

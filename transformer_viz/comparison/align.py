@@ -58,11 +58,11 @@ def paired(a: Sequence[Candidate], b: Sequence[Candidate]) -> list[tuple[str, fl
     def by_token(candidates: Sequence[Candidate]) -> dict[tuple[str, int], float]:
         """Probabilities by token and its number among equal tokens, since a file may name one token twice."""
         seen: Counter[str] = Counter()
-        found = {}
+        pairs = {}
         for token, p in candidates:
-            found[token, seen[token]] = p
+            pairs[token, seen[token]] = p
             seen[token] += 1
-        return found
+        return pairs
 
     first, second = by_token(a), by_token(b)
     paired = []

@@ -171,7 +171,7 @@ class Comparison:
         return self._layers(kind)
 
     def n_heads(self, kind: Kind) -> int:
-        """How many heads both have."""
+        """The number of heads that both have."""
         self._check(kind)
         return min(run.attentions[kind].n_heads for run in (self.a, self.b))
 
@@ -266,7 +266,7 @@ class Comparison:
         return farthest
 
     def mask_difference(self, kind: Kind) -> MaskDifference | None:
-        """Where the masks differ, or None where they do not."""
+        """Finds where the masks differ, or None where they do not."""
         a, b = self._common(kind, *self.reasons(kind))
         differ = np.argwhere((a > 0) != (b > 0))
         if not len(differ):
@@ -282,7 +282,7 @@ class Comparison:
         return _cells_of_both(a, b, self.pairs(kind))
 
     def _cells(self, kind: Kind, query: int, key: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Where a cell of what `_common` gives is in A, and where in B."""
+        """Finds a cell of what `_common` gives in A, and in B."""
         (a_rows, b_rows), (a_columns, b_columns) = map(_in_both, self.pairs(kind))
         return (a_rows[query], a_columns[key]), (b_rows[query], b_columns[key])
 

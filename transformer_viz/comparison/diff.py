@@ -1,4 +1,4 @@
-"""What differs between two runs: `diff(before, after)`, over everything that a Trace records; so two files can be compared.
+"""Differences between two runs: `diff(before, after)`, over everything that a Trace records; so two files can be compared.
 
 Recorded times, devices and versions are no differences. Numbers are compared with one absolute tolerance; a NaN,
 which only a named mistake makes, equals a NaN. Swapping the runs turns the sign of every size. Of the attention those
@@ -283,11 +283,11 @@ class _Walk:
                     break
                 self._compare(what, x, y, field, i)
         elif isinstance(a, float) and isinstance(b, float):
-            if a != b and (found := self._farthest(np.array([a]), np.array([b]))):
-                self._add(what, where, *found[1:])
+            if a != b and (farthest := self._farthest(np.array([a]), np.array([b]))):
+                self._add(what, where, *farthest[1:])
         elif isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape:
-            if found := self._farthest(a, b):
-                self._add(what, replace(where, cell=found[0]), *found[1:])
+            if farthest := self._farthest(a, b):
+                self._add(what, replace(where, cell=farthest[0]), *farthest[1:])
         elif isinstance(a, np.ndarray) or isinstance(b, np.ndarray) or a != b:
             self._add(what, where, _value_words(a), _value_words(b))
 
@@ -313,8 +313,8 @@ class _Walk:
                 self._add(what, Where(field=f"number_of_{field}", position=row), *map(len, sides))
             is_apart = False
             for token, p, q in paired(*sides):
-                if p != q and (found := self._farthest(np.array([p]), np.array([q]))):
-                    self._add(what, Where(field=field, position=row, token=token), *found[1:])
+                if p != q and (farthest := self._farthest(np.array([p]), np.array([q]))):
+                    self._add(what, Where(field=field, position=row, token=token), *farthest[1:])
                     is_apart = True
             orders = [[token for token, _ in side] for side in sides]
             if self.tolerance == 0 and not is_apart and orders[0] != orders[1]:
@@ -340,8 +340,8 @@ class _Walk:
                 self._add(what, Where(field="shape", kind=kind), shapes[0], shapes[1])
             if first is not None and second is not None and is_common:
                 first, second = common(*self.comparison.both(kind, first, second))
-                if found := self._farthest(first, second):
-                    self._add(what, self._cell(what, kind, found[0]), *found[1:])
+                if farthest := self._farthest(first, second):
+                    self._add(what, self._cell(what, kind, farthest[0]), *farthest[1:])
 
     def _cell(self, field: str, kind: Kind, place: tuple[int, ...]) -> Where:
         """(query, key) or (layer, head, query, key), with the first run's labels."""

@@ -27,7 +27,7 @@ def by_text(a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
 
 
 def pairs_that_differ(pairs: Sequence[Pair], a: Sequence[str], b: Sequence[str]) -> list[int]:
-    """Which pairs are not of the same text; a word that one alone has is apart."""
+    """Finds the pairs that are not of the same text; a word that one alone has is apart."""
     return [place for place, (i, k) in enumerate(pairs) if i is None or k is None or a[i] != b[k]]
 
 

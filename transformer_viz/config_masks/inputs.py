@@ -1,4 +1,4 @@
-"""What a model without weights is given: texts or numbers of tokens as ids, padded, and the kinds of its tokens."""
+"""Inputs of a model without weights: texts or numbers of tokens as ids, padded, and the kinds of its tokens."""
 
 from collections.abc import Sequence
 from inspect import signature
@@ -18,7 +18,7 @@ from transformer_viz.text_display import shorten
 
 MOST_TEXTS, LONGEST, DEFAULT_LENGTHS = 8, 512, (8, 5)
 _TYPES = ("mm_token_type_ids", "token_type_ids")
-"""What models call the kinds of tokens that a processor tells them: of text, of a picture."""
+"""The names in models of the kinds of tokens that a processor tells them: of text, of a picture."""
 
 
 def read_rows(
@@ -116,7 +116,7 @@ def padded(rows: list[list[int]], tokenizer: Any, side: Padding, pad_to: int | N
 def model_inputs(
     model: nn.Module, ids: Sequence[Tensor], paddings: Sequence[Tensor], token_types: Sequence[int] | None, side: Padding
 ) -> dict[str, Tensor]:
-    """What the model is given: ids, the attention mask, and the kinds of tokens."""
+    """Makes the model's inputs: ids, the attention mask, and the kinds of tokens."""
     config: Any = model.config
     pad, filled = getattr(config, "pad_token_id", None), list(ids)
     if isinstance(pad, int):

@@ -26,7 +26,7 @@ from transformer_viz.terms import KINDS, Kind
 
 _NUMBER = re.compile(r"\.(\d+)\b")
 _WINDOWS = ("sliding_window", "attention_chunk_size", "local_attention", "attention_window", "window_size")
-"""What configurations call how far a layer sees."""
+"""The names in configurations for how far a layer sees."""
 _ATTENTION_AXES = 4
 _NO_ATTENTION = "it has no attention with a mask of tokens, so there is nothing to draw"
 
@@ -107,7 +107,7 @@ def _calls(model: nn.Module, inputs: Mapping[str, Tensor]) -> list[SeenSoftmax]:
     options = {"use_cache": False} if "use_cache" in signature(model.forward).parameters else {}
     sizes = {tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids")}
     batch = inputs["input_ids"].shape[0]
-    found = []
+    calls = []
     for call in softmaxes(model, **inputs, **options):
         shape = call.shape
         if len(shape) == _ATTENTION_AXES - 1 and shape[0] != batch and shape[0] % batch == 0 and {*shape[-2:]} <= sizes:
@@ -115,12 +115,12 @@ def _calls(model: nn.Module, inputs: Mapping[str, Tensor]) -> list[SeenSoftmax]:
             masked = call.masked
             if isinstance(masked, Tensor):
                 masked = masked.expand(shape).reshape(batch, -1, *shape[-2:])
-            found.append(SeenSoftmax(call.modules, call.turn, (batch, shape[0] // batch, *shape[-2:]), masked))
+            calls.append(SeenSoftmax(call.modules, call.turn, (batch, shape[0] // batch, *shape[-2:]), masked))
         elif len(shape) == _ATTENTION_AXES:
-            found.append(call)
+            calls.append(call)
         elif len(shape) > _ATTENTION_AXES:
             raise ModelError("its attention works on parts of the text (a softmax over five axes), which no mask shows")
-    return found
+    return calls
 
 
 def _kind_of_one(model: nn.Module) -> list[Kind]:

@@ -10,7 +10,7 @@ FULL, CAUSAL, OTHER = "all of the text", "causal", "a pattern of its own"
 
 
 def pattern_of(kind: Kind, masked: np.ndarray, padded_queries: np.ndarray, padded_keys: np.ndarray) -> str:
-    """What a mask is called, told from the cells of real tokens alone.
+    """Names a mask, from the cells of real tokens alone.
 
     Args:
         kind: of the attention.
@@ -45,7 +45,7 @@ def _names(seen: Sequence[np.ndarray]) -> list[str]:
 
 
 def _is(name: str, seen: np.ndarray) -> bool:
-    """Whether a pattern is this one, for a text of another length too."""
+    """Tells whether a pattern is this one, for a text of another length too."""
     return np.array_equal(cells_of(name, len(seen)), seen)
 
 

@@ -95,12 +95,12 @@ class ConfigMasks:
     @cached_property
     def groups(self) -> tuple[MaskGroup, ...]:
         """Groups of layers that have one mask."""
-        found: dict[tuple[Kind, str, bytes], list[LayerMask]] = {}
+        groups: dict[tuple[Kind, str, bytes], list[LayerMask]] = {}
         for one in self.layers:
-            found.setdefault((one.kind, one.pattern, one.reasons.tobytes()), []).append(one)
+            groups.setdefault((one.kind, one.pattern, one.reasons.tobytes()), []).append(one)
         return tuple(
             MaskGroup(kind, pattern, tuple(one.layer for one in same), same[0].reasons)
-            for (kind, pattern, _), same in found.items()
+            for (kind, pattern, _), same in groups.items()
         )
 
     def of(self, layer: str | AttentionAddress) -> LayerMask:
@@ -130,7 +130,7 @@ class ConfigMasks:
 
     @property
     def names(self) -> list[str]:
-        """What to call each text."""
+        """The name of each text."""
         counted = [sum(token != PAD for token in tokens) for tokens in self.tokens]
         return [f"text {number}: {count_words(n, 'token')}" for number, n in enumerate(counted, start=1)]
 

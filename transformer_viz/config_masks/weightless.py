@@ -246,21 +246,21 @@ class _Weightless(TorchDispatchMode):
         return made
 
     def is_plain(self, tensor: Tensor) -> bool:
-        """Whether it has no numbers and no mask, as a stream of vectors."""
+        """Tells whether it has no numbers and no mask, as a stream of vectors."""
         return tensor.is_meta and tensor.is_floating_point() and tensor not in self._masks
 
     def _is_unknown(self, tensor: Tensor) -> bool:
         return tensor.is_meta or (tensor.numel() > 0 and tensor.untyped_storage().data_ptr() in self._spoilt)
 
     def _is_huge(self, name: str, args: Any) -> bool:
-        """Whether a new tensor has more numbers than are computed for nothing."""
+        """Tells whether a new tensor has more numbers than are computed for nothing."""
         if args and isinstance(args[0], list | tuple) and all(isinstance(n, int) for n in args[0]):
             return math.prod(args[0]) > _MOST_KNOWN
         numbers = [abs(n) for n in args if isinstance(n, int | float)]
         return max(numbers, default=0) ** (2 if name == "eye" else 1) > _MOST_KNOWN and name in ("arange", "eye", "linspace")
 
     def _masked(self, func: Any, name: str, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
-        """What is masked in the result of an operation: a tensor, Lost, None, or a list where it gives several."""
+        """Finds what is masked in the result of an operation: a tensor, Lost, None, or a list where it gives several."""
         known = [tensor for tensor in tensors if not self._is_unknown(tensor)]
         before = [self._masks[tensor] for tensor in tensors if tensor in self._masks]
         own = list[Tensor | Lost]()
@@ -328,7 +328,7 @@ class _Weightless(TorchDispatchMode):
 
 
 def _made_alike(name: str, tensors: list[Tensor], written: list[Tensor]) -> Tensor | None:
-    """What an operation makes whose result is like one of its tensors; None of another one.
+    """Makes the result of an operation that is like one of its tensors; None of another one.
 
     torch tells it too, in Python and half a millisecond: most of the time that a model of 48 layers takes.
     """
@@ -365,5 +365,5 @@ def _hides(added: Tensor) -> bool:
 
 
 def _is_alike(output: Tensor, given: list[Tensor]) -> bool:
-    """Whether a result may still be scores: its last two axes are those of something that it was made of."""
+    """Tells whether a result may still be scores: its last two axes are those of something that it was made of."""
     return output.dim() > 2 and any(one.dim() > 2 and one.shape[-2:] == output.shape[-2:] for one in given)

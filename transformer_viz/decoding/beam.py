@@ -31,7 +31,7 @@ State = Literal["kept", "pruned", "end", "length", "stopped"]
 
 @dataclass(frozen=True)
 class Beam:
-    """How to search.
+    """The options of a beam search.
 
     Attributes:
         size: how many continuations are kept at each step.

@@ -1,4 +1,4 @@
-"""How many numbers are in memory at once, wherever texts are run. These are the only limits of memory of a run."""
+"""The limits of the numbers in memory at once, wherever texts are run. These are the only limits of memory of a run."""
 
 KEPT = 2**26
 """Numbers of one sort that are kept of a batch until it is done, such as its recorded weights: 256 MiB in float32."""
@@ -11,11 +11,11 @@ _OF_TOKEN = 2**8
 
 
 def n_at_once(most: int, *sizes: int) -> int:
-    """How many things fit into `most`, each of which has arrays of these sizes; at least one is taken at once."""
+    """Counts how many things fit into `most`, each of which has arrays of these sizes; at least one is taken at once."""
     return max(1, min(most // max(1, size) for size in sizes))
 
 
 def n_texts_of_pass(n_source: int, n_target: int, n_heads: int, vocabulary: int) -> int:
-    """How many texts one pass reads together, each of so many tokens: their logits, weights and states fit."""
+    """Counts the texts that one pass reads together, each of so many tokens: their logits, weights and states fit."""
     n_weights = n_heads * max(n_source, n_target) ** 2
     return n_at_once(WORKING, n_target * vocabulary, n_weights, (n_source + n_target) * _OF_TOKEN)

@@ -58,7 +58,7 @@ class Reader(Protocol):
 
     @property
     def kind(self) -> ModelKind:
-        """What it is made of."""
+        """The parts that it has."""
 
     @property
     def start_id(self) -> int | None:
@@ -74,7 +74,7 @@ class Reader(Protocol):
 
     @property
     def sizes(self) -> Sizes:
-        """How large it is."""
+        """Its sizes."""
 
     @property
     def rules(self) -> Rules | None:
@@ -106,4 +106,4 @@ class Reader(Protocol):
         """Logits of the token after each target token, all rows at once: int (batch, step) -> (batch, step, vocabulary)."""
 
     def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
-        """What stands around the attention of one kind in one layer, as far as it can be told."""
+        """Projection, norm and residual around the attention of one kind in one layer, as far as it can be told."""

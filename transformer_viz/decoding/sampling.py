@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw.
+    """The options of sampling.
 
     Attributes:
         temperature: logits are divided by it; 0 is greedy.
@@ -25,7 +25,7 @@ class Sampling:
 
 
 def distribution(logits: Tensor, how: Sampling) -> Tensor:
-    """What is drawn from: (…, vocabulary), adds up to 1. Of equal logits at an edge the lower ids stay."""
+    """The distribution that is drawn from: (…, vocabulary), adds up to 1. Of equal logits at an edge the lower ids stay."""
     order = logits.sort(dim=-1, descending=True, stable=True)
     if how.temperature == 0:
         first = torch.zeros_like(logits)

@@ -24,7 +24,7 @@ SIDES: dict[Kind, tuple[Side, Side]] = {
     "decoder": ("target", "target"),
     "cross": ("target", "source"),
 }
-"""Where the queries of an attention stand, and its keys."""
+"""The sides of an attention's queries and keys."""
 
 
 class KeptPadding(NamedTuple):
@@ -221,7 +221,7 @@ class TokenBatch:
 
     @cached_property
     def _own(self) -> dict[Side, list[tuple[int, int]]]:
-        """Of each text the first of its own places, and the first behind them."""
+        """For each text the first of its own places, and the first behind them."""
         sides: dict[Side, list[list[bool]]] = {
             "source": self.source_padding.tolist(),
             "target": self.target_padding.tolist(),
@@ -246,7 +246,7 @@ class TokenBatch:
         return slice(first, end)
 
     def kept_padding(self, side: Side, i: int) -> tuple[int, int]:
-        """How many places of a text's span are padding: before its own tokens, and behind them."""
+        """Counts the places of a text's span that are padding: before its own tokens, and behind them."""
         (first, end), span = self._own[side][i], self.span(side, i)
         return first - span.start, span.stop - end
 
@@ -256,7 +256,7 @@ class TokenBatch:
         return padding[i : i + 1, self.span(side, i)].cpu()
 
     def lengths(self, side: Side) -> list[int]:
-        """How many places each text has."""
+        """The number of places of each text."""
         return [span.stop - span.start for span in (self.span(side, i) for i in range(len(self)))]
 
     def ids(self, side: Side | Literal["written"], i: int) -> list[int]:
@@ -273,7 +273,7 @@ class TokenBatch:
         return ~self.target_padding[i].cpu() & (places >= self.span("target", i).start + self.n_given[i])
 
     def given(self, i: int) -> list[int]:
-        """What was read of text i before anything was written: its source, or where there is none, its prompt."""
+        """The ids of text i that were read before anything was written: its source, or where there is none, its prompt."""
         return self.ids("source", i) if self.source.shape[1] else self.ids("target", i)[: self.n_given[i] + 1]
 
     def labels(self, tokenizer: Tokenizer, side: Side | Literal["written"], i: int) -> tuple[str, ...]:
@@ -294,7 +294,7 @@ class TokenBatch:
         return frozenset(kind for kind, sides in SIDES.items() if not (self.keeps.source, keeps_target)[sides[1] == "target"])
 
     def reads(self, kind: Kind) -> tuple[Tensor, Tensor]:
-        """Which queries and which keys of an attention are padding: bool (text, query) and (text, key)."""
+        """Finds the queries and keys of an attention that are padding: bool (text, query) and (text, key)."""
         queries, keys = (self.source_padding if side == "source" else self.target_padding for side in SIDES[kind])
         return queries, keys
 
@@ -327,22 +327,22 @@ def sides_of(
 
 
 def n_given_of(kind: ModelKind, n_tokens: int) -> int:
-    """How many tokens a text of so many gives to the decoder after its first: those of a prompt."""
+    """Counts the tokens that a text of so many gives to the decoder after its first: those of a prompt."""
     return n_tokens - 1 if kind.has_prompt else 0
 
 
 def n_rows_of(kind: ModelKind, n_tokens: int, n_steps: int) -> int:
-    """How many rows the decoder has of a text of so many tokens after so many steps."""
+    """Counts the decoder's rows of a text of so many tokens after so many steps."""
     return n_given_of(kind, n_tokens) + n_steps
 
 
 def moves_behind_padding(reader: Reader) -> bool:
-    """Whether padding stands before a text, so that its tokens move: a prompt's."""
+    """Tells whether padding stands before a text, so that its tokens move: a prompt's."""
     return reader.kind.has_prompt
 
 
 def can_pad(reader: Reader, n_tokens: int, n_steps: int) -> bool:
-    """Whether texts of other lengths may stand beside one of so many tokens that writes so many.
+    """Tells whether texts of other lengths may stand beside one of so many tokens that writes so many.
 
     Padding before a prompt needs places too, and a model's own rules may count from the end.
     """

@@ -1,1 +1,1 @@
-"""How good a checkpoint is: exact match by source and by length, on texts that training never saw."""
+"""The quality of a checkpoint: exact match by source and by length, on texts that training never saw."""

@@ -245,7 +245,7 @@ def _measured(
     looks: dict[str, Any],
     maps: Mapping[Kind, Any] | None,
 ) -> dict[str, Any]:
-    """What a kind shows while a measure is chosen: numbers in the place of the weights, or a second map beside them."""
+    """The map of a kind while a measure is chosen: numbers in the place of the weights, or a second map beside them."""
     # The small maps of another kind say that they are of weights.
     result, other = measures.get(kind), next(iter(measures.values()))
     small = page_templates.mosaic_template(trace, kind, measure=result or other, **looks) if maps is None else maps.get(kind)

@@ -75,7 +75,7 @@ _OURS: dict[str, Callable[..., Any]] = {
 
 
 def _is_of_a_run(figure: Callable[..., Any]) -> bool:
-    """Whether a figure's function needs no arguments but a trace, a place in it and a style."""
+    """Tells whether a figure's function needs no arguments but a trace, a place in it and a style."""
     parameters = list(signature(figure).parameters.values())
     return parameters[0].name == "trace" and all(p.name in _GIVEN or p.default is not Parameter.empty for p in parameters[1:])
 

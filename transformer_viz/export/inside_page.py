@@ -69,8 +69,8 @@ def _page(trace: Trace, theme: PageTheme, *, large: bool) -> str:
 
     def addresses(inside: Inside, name: str) -> list[str]:
         """The addresses of the shown keys' numbers; empty where no number has anything to explain."""
-        found = [f"{name}.{key + 1}" for key in numbers.shown_keys(inside)]
-        return found if name == "dot" or any(len(explain(inside, each).terms) > 1 for each in found) else []
+        addresses = [f"{name}.{key + 1}" for key in numbers.shown_keys(inside)]
+        return addresses if name == "dot" or any(len(explain(inside, each).terms) > 1 for each in addresses) else []
 
     return page(
         "inside.html",
@@ -103,7 +103,7 @@ def _page(trace: Trace, theme: PageTheme, *, large: bool) -> str:
 
 
 def _strongest(numbers: np.ndarray) -> float:
-    """What has the strongest colour."""
+    """The number that has the strongest colour."""
     return float(np.nan_to_num(np.abs(numbers)).max(initial=0)) or 1.0
 
 

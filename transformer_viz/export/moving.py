@@ -117,7 +117,7 @@ def animation(trace: Trace, path: str | PathLike[str], *, force: bool = False, *
 
 
 async def _film(address: str, options: dict[str, Any]) -> str | None:
-    """What the page at this address makes of a run, in a browser that is closed again."""
+    """Draws what the page at this address makes of a run, in a browser that is closed again."""
     import choreographer
 
     async with asyncio.timeout(_PATIENCE), choreographer.Browser(headless=True) as browser:

@@ -43,7 +43,7 @@ class PackedKind:
 
 
 def is_large(trace: Trace) -> bool:
-    """Whether its page has packed heads."""
+    """Tells whether its page has packed heads."""
     return n_weights(trace) > EXACT_UP_TO
 
 

@@ -45,10 +45,10 @@ _ON_PAPER = ("svg", "pdf")
 _LEAST_OF_PLAYER = 400
 """Points that a map takes with its candidates beside it."""
 _POINTS, _POINTS_OF_PIXEL, _SHRUNK = (72, 1500), 0.75, 0.82
-"""How wide a picture on paper may be; a pixel in points; and what letters of 13 pixels are shrunk by, to be 8 points high."""
+"""Widths of a picture on paper; a pixel in points; and what letters of 13 pixels are shrunk by, to be 8 points high."""
 _FLAT = {"mosaic": 0.5}
 _HIGH = 0.75
-"""How high a picture on paper is, as a part of its width."""
+"""The height of a picture on paper, as a part of its width."""
 
 
 @with_keywords(FileOptions, DEFAULTS)

@@ -49,7 +49,7 @@ def legend(trace: Trace, kind: Kind, *, with_marks: bool = True) -> str:
 
 
 def source_strip(trace: Trace) -> list[dict[str, Any]]:
-    """What the encoder read beside the strip that one steps through, one cell a token."""
+    """The source beside the strip that one steps through, one cell a token."""
     return _source_tokens(trace) if trace.writes else []
 
 
@@ -61,7 +61,7 @@ def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, An
 
 
 def strip_labels(trace: Trace) -> dict[str, str]:
-    """What a screen reader says of the strip and of the slider that one steps with."""
+    """Labels for screen readers of the strip and of the slider that one steps with."""
     if trace.writes:
         return {"output": say("output tokens, one button a step"), "slider": say("Step")}
     return {"output": say("source tokens, one button a row"), "slider": say("Token")}
@@ -83,7 +83,7 @@ def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
 
 
 def prompt_token(trace: Trace) -> dict[str, Any] | None:
-    """What a decoder without an encoder reads first, for before its output: it is a prompt's and was not written."""
+    """The token that a decoder without an encoder reads first, for before its output: it is a prompt's and was not written."""
     if not trace.prompt:
         return None
     first = display_token(trace.target_tokens[0])

@@ -68,7 +68,7 @@ def _draw_phrase(grammar: Grammar, symbol: str, asked: Features, chance: _Chance
 
 
 def _choices(grammar: Grammar, symbol: str, asked: Features) -> list[tuple[Any, Any]]:
-    """What can stand for a symbol and agrees with what is asked of it, remembered in the grammar.
+    """The forms that can stand for a symbol and agree with what is asked of it, remembered in the grammar.
 
     Of a word class: each word, as often as its weight, with the features of its forms. Of a phrase: each template with its
     variables.

@@ -46,7 +46,7 @@ class Form:
     features: Features
     words: tuple[Word, ...]
     weight: int = 1
-    """How often it is drawn, beside the other forms."""
+    """The weight with which it is drawn, beside the other forms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +57,9 @@ class Lexeme:
     name: str
     features: Features
     forms: tuple[tuple[Form, ...], tuple[Form, ...]]
-    """Of the source language and of the target language."""
+    """The forms of the source language and of the target language."""
     weight: int = 1
-    """How often it is drawn, beside the others of its class."""
+    """The weight with which it is drawn, beside the others of its class."""
 
     @cached_property
     def shown(self) -> list[Features]:
@@ -135,7 +135,7 @@ class Grammar:
     by_word: dict[str, dict[str, list[tuple[Lexeme, Form]]]] = field(default_factory=dict)
     """Symbol -> first source word -> forms; `""` has the forms without words."""
     choices: dict[tuple[Any, ...], Any] = field(default_factory=dict)
-    """What was found for a symbol and the features that were asked of it, while drawing."""
+    """The forms that were found for a symbol and the features that were asked of it, while drawing."""
 
     def bits(self, values: str) -> int:
         """`a|b` as a set."""
@@ -236,14 +236,14 @@ class _LexiconReader:
 
 def _features(grammar: Grammar, text: str, implied: Mapping[tuple[str, str], str]) -> Features:
     """`kind=animal case=nom|acc`, with what the values imply; a later one stands in the place of an earlier one."""
-    found: Features = {}
+    features: Features = {}
     for part in text.split():
         feature, values = part.split("=")
         if feature == _WEIGHT:
-            found[feature] = int(values)
+            features[feature] = int(values)
             continue
-        found[feature] = grammar.bits("|".join(implied.get((feature, value), value) for value in values.split("|")))
-    return found
+        features[feature] = grammar.bits("|".join(implied.get((feature, value), value) for value in values.split("|")))
+    return features
 
 
 def _forms(grammar: Grammar, paradigm: Paradigm, columns: list[str]) -> Iterator[Form]:

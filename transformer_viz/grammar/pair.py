@@ -111,7 +111,7 @@ def _say(tree: Tree, part: str, side: int, placed: _Placed) -> bool:
 def _place_of(
     tree: Tree, item: Item, anchor: str | None, number: int, n_words: int, own: list[int], placed: _Placed
 ) -> int | None:
-    """Where a target word of a lexeme comes from: see `Word.anchor`; word by word where both have as many, else the first."""
+    """The source of a target word of a lexeme: see `Word.anchor`; word by word where both have as many, else the first."""
     if anchor == "-" or not own:
         return None
     if anchor is None:

@@ -14,12 +14,12 @@ def read(grammar: Grammar, words: Sequence[str]) -> list[Tree]:
     """All derivations of a sentence; none where it is no sentence of the grammar."""
     reader = _Reader(grammar, words)
     starts = dict.fromkeys(item.symbol for item in grammar.kinds.values())
-    found = [tree for symbol in starts for end, _, tree in reader.phrases(symbol, "", 0) if end == len(words)]
-    return [tree for tree in found if isinstance(tree, Tree)]
+    trees = [tree for symbol in starts for end, _, tree in reader.phrases(symbol, "", 0) if end == len(words)]
+    return [tree for tree in trees if isinstance(tree, Tree)]
 
 
 class _Reader:
-    """What was found in a sentence, by symbol, part and place."""
+    """The parts that were found in a sentence, by symbol, part and place."""
 
     def __init__(self, grammar: Grammar, words: Sequence[str]) -> None:
         self.grammar, self.words = grammar, tuple(words)
@@ -29,24 +29,24 @@ class _Reader:
         """All that this symbol (or the first part of it that is met) can be, from a place on."""
         key = (symbol, part, start)
         if key not in self.memory:
-            found: Found = []
+            ends: Found = []
             if symbol in self.grammar.lexemes:
                 index = self.grammar.by_word[symbol]
                 word = self.words[start] if start < len(self.words) else None
                 for lexeme, form in (*index.get("", ()), *(index.get(word, ()) if word else ())):
                     if self.has(form.words, start):
-                        found.append((start + len(form.words), {**lexeme.features, **form.features}, lexeme))
+                        ends.append((start + len(form.words), {**lexeme.features, **form.features}, lexeme))
             else:
                 for template in self.grammar.templates[symbol]:
                     items = template.sides[0].get(part)
                     if items is not None:
                         for end, tree in self.go_on(items, 0, start, Tree(template, {})):
-                            found.append((end, tree.features(), tree))
-            self.memory[key] = found
+                            ends.append((end, tree.features(), tree))
+            self.memory[key] = ends
         return self.memory[key]
 
     def has(self, words: Sequence[Word], start: int) -> bool:
-        """Whether these words stand at a place of the sentence."""
+        """Tells whether these words stand at a place of the sentence."""
         return all(start + i < len(self.words) and self.words[start + i] == word.text for i, word in enumerate(words))
 
     def go_on(self, items: Items, place: int, at: int, tree: Tree) -> Iterator[tuple[int, Tree]]:

@@ -20,7 +20,7 @@ class Tree:
     children: "dict[str, Tree | Lexeme]" = field(default_factory=dict)
 
     def features(self) -> Features:
-        """What the phrase shows to the one that it stands in."""
+        """The features that the phrase shows to the one that it stands in."""
         shown = dict(self.template.constants)
         for feature, variable in self.template.variables:
             shown[feature] = self.bound.get(variable, ANY)
@@ -46,7 +46,7 @@ def narrowed(bound: Features, item: Item, features: Features) -> Features | None
 
 
 def wanted(bound: Features, item: Item) -> Features:
-    """What an item asks of its word or phrase."""
+    """The features that an item asks of its word or phrase."""
     asked = dict(item.constants)
     for feature, variable in item.variables:
         if variable in bound:
@@ -69,5 +69,5 @@ def opened(template: Template, asked: Features) -> Features | None:
 
 
 def agrees(features: Features, asked: Features) -> bool:
-    """Whether no feature is without a common value."""
+    """Tells whether no feature is without a common value."""
     return all(features.get(feature, ANY) & values for feature, values in asked.items())

@@ -56,7 +56,7 @@ def explain(inside: Inside, address: str) -> Explanation:
 
 
 def _formula(row: Row, name: str, numbers: list[int]) -> Explanation | None:
-    """How a number is made of others; None where it is not. Keys and places count from 1, as in addresses."""
+    """Explains how a number is made of others; None where it is not. Keys and places count from 1, as in addresses."""
     inside = row.inside
     key, place = (numbers[0], numbers[-1]) if numbers else (0, 0)
     match name:

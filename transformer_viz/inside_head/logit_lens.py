@@ -1,4 +1,4 @@
-"""What each layer would write (the logit lens), in words. nostalgebraist 2020, "interpreting GPT: the logit lens"."""
+"""The token that each layer would write (the logit lens), in words. nostalgebraist 2020, "interpreting GPT: the logit lens"."""
 
 from transformer_viz.language import later, say
 from transformer_viz.sentences.run_sentences import Sentence, of_run, say_sentence
@@ -9,7 +9,7 @@ CANNOT_SAY = later(
     "the output (the logit lens). Only the last layer was trained to be read so. An earlier one may hold the answer in a form "
     "that this reading does not show, and the state is of all heads together, not of the one above."
 )
-"""What this reading is, and what it cannot say."""
+"""The caveat of this reading."""
 
 
 def state_name(state: int) -> str:

@@ -70,7 +70,7 @@ def value_of(inside: Inside, address: str) -> float:
 
 @dataclass(frozen=True)
 class Number:
-    """What a name in an address stands for: None where this row has no such number."""
+    """Looks up the number of a name in an address: None where this row has no such number."""
 
     said: str
     words: str
@@ -115,7 +115,7 @@ def _norm_deviation(inside: Inside) -> np.ndarray | None:
 
 
 def normed(inside: Inside) -> np.ndarray | None:
-    """What the norm makes of its input."""
+    """The norm's output."""
     given, mean, deviation = inside.norm_input, _norm_mean(inside), _norm_deviation(inside)
     if given is None or deviation is None:
         return None
@@ -204,7 +204,7 @@ def parsed(inside: Inside, address: str) -> tuple[str, tuple[int, ...]]:
 
 
 def label_of(inside: Inside, address: str) -> str:
-    """What a number is called, as `weight of 5·l`; raises as `parsed`."""
+    """Names a number, as `weight of 5·l`; raises as `parsed`."""
     name, places = parsed(inside, address)
     number = NUMBERS[name]
     match number.axes:

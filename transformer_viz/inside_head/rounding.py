@@ -76,7 +76,7 @@ class Row:
         after: Callable[[Decimal], Decimal] = lambda made: made,
         end: str = "",
     ) -> Explanation:
-        """What operators make of terms, from left to right whatever they are, and `after` of that.
+        """Applies operators to terms, from left to right whatever they are, and `after` of that.
 
         Args:
             words: how it is computed.
@@ -161,14 +161,14 @@ _CONTEXT = Context(prec=60)
 
 
 def _rounded(value: float, digits: int) -> Decimal:
-    """What `number_words` shows."""
+    """The digits that `number_words` shows."""
     return Decimal(f"{value:.{digits}f}")
 
 
 def _computed(
     terms: Sequence[tuple[str, float]], of_terms: int, of_result: int, after: Callable[[Decimal], Decimal] = lambda made: made
 ) -> Decimal | None:
-    """What terms with so many digits make, rounded to those of the result; None where that is no number."""
+    """Computes the result of terms with so many digits, rounded to those of the result; None where that is no number."""
     with localcontext(_CONTEXT):
         try:
             made = Decimal(0)

@@ -35,7 +35,7 @@ class Action:
     value: str = ""
 
     def is_done(self, before: Link, now: Link) -> bool:
-        """Whether it has been done between two links of the page: the one at which the step began, and the present one.
+        """Tells whether it has been done between two links of the page: the one at which the step began, and the present one.
 
         Both links name all values, also defaults, which the page's own link leaves out; a mistake has its short name.
         """

@@ -21,7 +21,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,8})?")
 
 @dataclass
 class Findings:
-    """What was found about one lesson.
+    """The faults of one lesson.
 
     Attributes:
         file: of the lesson.
@@ -41,24 +41,24 @@ def check_lesson(file: Path) -> Findings:
 
     Of folders with the names of languages, `en` beside `zh`, files of one name are one lesson.
     """
-    found = Findings(file)
+    findings = Findings(file)
     try:
         lesson = read_lesson(file)
     except LessonError as error:
-        found.faults.append(str(error))
-        return found
-    found.n_steps = len(lesson.steps)
+        findings.faults.append(str(error))
+        return findings
+    findings.n_steps = len(lesson.steps)
     for number, step in enumerate(lesson.steps):
         try:
             _check_step(lesson, number, step)
-            found.n_questions += step.ask is not None
-            found.faults += [f"step {number + 1}: {fault}" for fault in _false_claims(lesson, number, step)]
+            findings.n_questions += step.ask is not None
+            findings.faults += [f"step {number + 1}: {fault}" for fault in _false_claims(lesson, number, step)]
         except TransformerVizError as error:
-            found.faults.append(f"step {number + 1}: {error}")
+            findings.faults.append(f"step {number + 1}: {error}")
     if all(step.ask is None for step in lesson.steps):
-        found.faults.append("it asks nothing; at least one step needs an ask")
-    found.faults += _differences(lesson)
-    return found
+        findings.faults.append("it asks nothing; at least one step needs an ask")
+    findings.faults += _differences(lesson)
+    return findings
 
 
 def _check_step(lesson: Lesson, number: int, step: Step) -> None:
@@ -91,7 +91,7 @@ def _false_claims(lesson: Lesson, number: int, step: Step) -> Iterator[str]:
 
 
 def _differences(lesson: Lesson) -> Iterator[str]:
-    """How the same lesson in another language is another one."""
+    """Compares a lesson with the same one in another language."""
     mine = lesson.file.absolute().parent
     for folder in list_folder(mine.parent):
         file = folder / lesson.file.name
@@ -110,6 +110,6 @@ def _differences(lesson: Lesson) -> Iterator[str]:
 
 
 def _wordless(step: Step) -> Step:
-    """What a step has in every language; of its hints their number."""
+    """The parts of a step that are alike in every language; of its hints their number."""
     ask = None if step.ask is None else replace(step.ask, words="", because="")
     return replace(step, title="", text=(), ask=ask, hints=("",) * len(step.hints))

@@ -19,13 +19,13 @@ from transformer_viz.terms import KINDS
 from transformer_viz.text_display import quote_text
 
 WRITING = ("writes", "probability", "log_p", "written")
-"""What a claim says of what the model writes."""
+"""The facts that a claim may say of what the model writes."""
 FACTS = (
     *WRITING,
     *("taught", "reads", "weight", "looks", "darkest", "masked", "inside", "cause", "depends"),
     *("best", "name", "palest", "maps", "trained", "lengths", "frequent", *MEASURES),
 )
-"""What a claim may speak of; `facts.py` finds each in a run."""
+"""The facts that a claim may speak of; `facts.py` finds each in a run."""
 _PLACE = r"[1-9][0-9]{0,2}"
 _CLAIM = re.compile(
     rf"(?:(?P<at>/\S*|[a-z_]+=\S*): )?(?P<what>[a-z_]+)(?: (?P<head>(?:{'|'.join(KINDS)})\.{_PLACE}\.{_PLACE}))?"
@@ -63,7 +63,7 @@ class Claim:
     sum: str = ""
 
     def link(self, start: Link) -> Link:
-        """Of its run: the step's with the claim's own values, or its own."""
+        """The link of its run: the step's with the claim's own values, or its own."""
         if self.at.startswith("/"):
             return read_link(self.at)
         return Link(start.page, {**start.values, **dict(parse_qsl(self.at, keep_blank_values=True))})
@@ -74,7 +74,7 @@ class Claim:
         return self.what in WRITING
 
     def fault(self, found: float | str) -> str | None:
-        """What is wrong with it, a sentence, where something else was found."""
+        """Says what is wrong with it, a sentence, where something else was found."""
         said = typed_number(self.value)
         if isinstance(found, str) or said is None:
             is_so, shown = self.sign == "=" and str(found) == self.value, str(found)
@@ -93,15 +93,15 @@ def read_claim(text: str) -> Claim:
     Raises:
         LessonError: it is none; the message says what one is.
     """
-    if (found := _BY_HAND.fullmatch(text)) is not None:
-        return Claim(text, sum=found["sum"], value=found["value"])
-    found = _CLAIM.fullmatch(text)
-    if found is None or found["what"] not in FACTS:
+    if (match := _BY_HAND.fullmatch(text)) is not None:
+        return Claim(text, sum=match["sum"], value=match["value"])
+    match = _CLAIM.fullmatch(text)
+    if match is None or match["what"] not in FACTS:
         raise LessonError(f"{quote_text(text)} is not a claim; write one like weight cross.1.2 5,9 = 0.24, that is one of "
                           f"{join_names(FACTS)}, a head, a row and a column, then =, < or > and the value")  # fmt: skip
     names = ("at", "what", "head", "name", "sign", "value")
-    row, column = (None if found[name] is None else int(found[name]) - 1 for name in ("row", "column"))
-    return Claim(text, row=row, column=column, **{name: found[name] or "" for name in names})
+    row, column = (None if match[name] is None else int(match[name]) - 1 for name in ("row", "column"))
+    return Claim(text, row=row, column=column, **{name: match[name] or "" for name in names})
 
 
 def computed(claim: Claim) -> float:

@@ -1,4 +1,4 @@
-"""What of a run a question covers until it is answered: a row, rows from one on, masks, or the tree of a search.
+"""The part of a run that a question covers until it is answered: a row, rows from one on, masks, or the tree of a search.
 
 Axes, letters and all other rows stay. A step says it in its `cover`, or it follows from what is asked.
 """
@@ -20,7 +20,7 @@ _ROWS = re.compile(r"(rows?) ([1-9]\d{0,2})", re.ASCII)
 
 @dataclass(frozen=True)
 class Cover:
-    """What may not be seen.
+    """The covered part of a run.
 
     Attributes:
         step: from which on nothing of what is written, and no row of the decoder and of cross-attention, may be seen; so many
@@ -45,7 +45,7 @@ class Cover:
 
 
 def cover_of(asked: Question, ask: Ask, trace: Trace) -> Cover:
-    """What a question covers of its run."""
+    """Finds what a question covers of its run."""
     row, kind, what = asked.spot.row, asked.spot.kind, COVERS[asked.kind]
     # Rows of what is written go with it: later ones have read it.
     is_of_step = kind != "encoder" and trace.writes and not trace.is_given(row)
@@ -62,10 +62,10 @@ def cover_of(asked: Question, ask: Ask, trace: Trace) -> Cover:
 
 def read_rows(said: str, n_rows: int) -> tuple[int, int] | None:
     """The first row, from 0, and the end of those that a step's `cover` names; None where it names none."""
-    if (found := _ROWS.fullmatch(said)) is None:
+    if (match := _ROWS.fullmatch(said)) is None:
         return None
-    first = int(found[2]) - 1
-    return first, first + 1 if found[1] == "row" else n_rows
+    first = int(match[2]) - 1
+    return first, first + 1 if match[1] == "row" else n_rows
 
 
 def check_cover(ask: Ask, row: int) -> None:

@@ -28,7 +28,7 @@ _DECODING: dict[str, dict[str, tuple[str, type, Range]]] = {
 }
 """For each decoding, the page's controls with their keywords of `decode` and the page's limits."""
 DEFAULT_MODEL = "reverse"
-"""What the app opens where a link names none."""
+"""The model that the app opens where a link names none."""
 BEAM = 5
 """Hypotheses of a search that a link does not ask for."""
 
@@ -62,7 +62,7 @@ def example_of(address: str, *, is_of_writing: bool = False) -> Example | None:
 
 
 def folder_of(link: Link) -> str:
-    """Where the model of a link lies: in another folder one of the same name is another model."""
+    """The folder of a link's model: in another folder one of the same name is another model."""
     return str(find_name(link.values.get("checkpoint", DEFAULT_MODEL)))
 
 
@@ -117,7 +117,7 @@ def measured(example: Example, ask: Ask) -> Trace:
 
 
 def _keywords(link: Link) -> dict[str, Any]:
-    """How the link decodes, as keywords of `decode`."""
+    """The link's decoding, as keywords of `decode`."""
     strategy = link.values.get("decoding", "greedy")
     if strategy == "forced":
         return {"target": link.values["forced_target"]} if link.values.get("forced_target") else {}
@@ -150,7 +150,7 @@ def _sentence(link: Link, model: Checkpoint, *, is_of_writing: bool) -> Trace:
 
 
 def _focus(link: Link, model: Checkpoint, trace: Trace) -> Spot:
-    """What the page has in focus, by the link or as it opens."""
+    """The focus of the page, by the link or as it opens."""
     values = link.values
     if "kind" in values:
         check_kind(link.kind or values["kind"][:40], trace.kinds, error=LessonError)

@@ -1,4 +1,4 @@
-"""What a run has of that which a lesson's claim speaks of: a function for each name of `claims.FACTS`."""
+"""Facts of a run, as a lesson's claim speaks of them: a function for each name of `claims.FACTS`."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ _MANY_TEXTS = 1000
 
 
 def claim_fault(claim: Claim, start: Link) -> str | None:
-    """What is wrong with a claim, a sentence; None where it is so.
+    """Says what is wrong with a claim, a sentence; None where it is so.
 
     Raises:
         TransformerVizError: its run cannot be made, or has no such row, head or token.
@@ -69,7 +69,7 @@ class _Claimed:
 
     @property
     def weights(self) -> np.ndarray:
-        """Of its head, float64 (query, key)."""
+        """The weights of its head, float64 (query, key)."""
         return self.attention.head(self.place.layer, self.place.head).astype(np.float64)
 
     @property
@@ -90,7 +90,7 @@ class _Claimed:
 
     @property
     def recipe(self) -> Mapping[str, Any]:
-        """How the model was trained."""
+        """The recipe of the model."""
         return load_model(self.example.model.name).recipe
 
     def ask(self, kind: str) -> Ask:
@@ -113,12 +113,12 @@ def _writes(of: _Claimed) -> str:
 
 
 def _probability(of: _Claimed) -> float:
-    """Of what is written at a step, or of another token there."""
+    """The probability of what is written at a step, or of another token there."""
     step = of.trace.steps[of.step]
-    found = dict(step.candidates) | {step.token: step.probability}
-    if (name := of.claim.name or step.token) not in found:
+    probabilities = dict(step.candidates) | {step.token: step.probability}
+    if (name := of.claim.name or step.token) not in probabilities:
         raise LessonError(f"the claim {of.claim.text!r} names no candidate of that step")
-    return found[name]
+    return probabilities[name]
 
 
 def _taught(of: _Claimed) -> float:
@@ -131,7 +131,7 @@ def _log_p(of: _Claimed) -> float:
 
 
 def _looks(of: _Claimed) -> str:
-    """Where a row looks most."""
+    """The key that a row looks at most."""
     return of.key(int(of.weights[of.row].argmax()))
 
 
@@ -154,15 +154,15 @@ def _inside(of: _Claimed) -> float:
 
 def _causes(of: _Claimed) -> np.ndarray:
     """By how many nats what a row writes loses without each key."""
-    found = measured(of.example, of.ask("matters-most")).attributions[CAUSE].values
-    return np.nan_to_num(found[..., of.row, :].reshape(-1).astype(np.float64))
+    causes = measured(of.example, of.ask("matters-most")).attributions[CAUSE].values
+    return np.nan_to_num(causes[..., of.row, :].reshape(-1).astype(np.float64))
 
 
 def _best(of: _Claimed) -> str:
     """The head of cross-attention with the largest weight on the right tokens."""
-    if (found := best_head(of.trace)) is None:
+    if (best := best_head(of.trace)) is None:
         raise LessonError(f"the claim {of.claim.text!r} is of a run without right tokens")
-    return str(HeadAddress("cross", found[0], found[1]))
+    return str(HeadAddress("cross", best[0], best[1]))
 
 
 def _frequent(of: _Claimed) -> str:

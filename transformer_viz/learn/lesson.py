@@ -146,13 +146,13 @@ class Lesson:
         return f"lesson-{self.name}.html" if language == "en" else f"lesson-{self.name}-{language}.html"
 
     def start_of(self, number: int) -> Link | None:
-        """Where a step, from 0, begins: its own link, or that of the last step before it that has one."""
+        """The link at which a step, from 0, begins: its own link, or that of the last step before it that has one."""
         return next((step.start for step in reversed(self.steps[: number + 1]) if step.start is not None), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Front:
-    """What stands between the two lines of +++."""
+    """The front matter, between the two lines of +++."""
 
     title: _Line
     minutes: Annotated[int, Range(1, 240)]
@@ -164,7 +164,7 @@ class _Front:
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """What stands in the block of a step."""
+    """The fields in the block of a step."""
 
     start: Annotated[str, Range(1, 2_000)] | None = None
     point: Annotated[str, Choice(tuple(POINTS))] = ""

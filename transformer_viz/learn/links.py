@@ -63,8 +63,8 @@ class Link:
 
     def number(self, name: str) -> int | None:
         """The number in a value, from 1 as people write it: 2 of `layer 2`."""
-        found = _NUMBER.search(self.values.get(name, ""))
-        return None if found is None else int(found[0])
+        match = _NUMBER.search(self.values.get(name, ""))
+        return None if match is None else int(match[0])
 
     @property
     def head(self) -> Head | None:
@@ -75,7 +75,7 @@ class Link:
 
 
 def names_of_page(page: str) -> list[str]:
-    """What a link to a page may name."""
+    """Lists the controls that a link to a page may name."""
     return [*_OF_ALL.split(), *_OF_PAGES[page].split()]
 
 

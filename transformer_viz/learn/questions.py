@@ -44,7 +44,7 @@ COVERS: dict[str, Literal["row", "mask", "cause", "grades", "search", "mistake"]
     "greedy-or-beam": "search",
     "mistake": "mistake",
 }
-"""What a page must hide until the question is answered: the run from the question's row on, as `hide_answer` covers it; the
+"""The part of a run that a page hides until the answer: the run from the question's row on, as `hide_answer` covers it; the
 masked cells; the causes; the numbers and names of heads; the result of a search; the mistake's name."""
 
 
@@ -107,7 +107,7 @@ class Question:
         return self.kind in ("looks-most", "masked")
 
     def is_right(self, answer: Iterable[int] | float) -> bool:
-        """Whether an answer is right: numbers of options, or the number that was typed."""
+        """Tells whether an answer is right: numbers of options, or the number that was typed."""
         if isinstance(answer, int | float):
             # Weights are float32: at the very edge their rounding must not decide.
             return self.number is not None and abs(answer - self.number) <= self.tolerance + 1e-6
@@ -133,12 +133,12 @@ class Asked:
 
     @property
     def attention(self) -> Attention:
-        """Of the kind that it is about."""
+        """The attention of the kind that it is about."""
         return self.trace.attentions[self.spot.kind]
 
     @property
     def weights(self) -> np.ndarray:
-        """Of its row, float32 (key,)."""
+        """The weights of its row, float32 (key,)."""
         return self.attention.row(self.spot.layer, self.spot.head, self.spot.row)
 
     def labels(self, keys: Iterable[int]) -> list[str]:
@@ -206,7 +206,7 @@ def spot_of(ask: Ask, focus: Spot) -> Spot:
 
 
 def looks_most(asked: Asked) -> Question | NotAsked:
-    """Which key a row looks at most."""
+    """Asks which key a row looks at most."""
     weights, row = asked.weights, asked.spot.row
     if not np.isfinite(weights).all() or not weights.any() or (right := _near_largest(weights)) is None:
         return asked.none("too-close")
@@ -233,7 +233,7 @@ def looks_most(asked: Asked) -> Question | NotAsked:
 
 
 def masked(asked: Asked) -> Question | NotAsked:
-    """Which keys a row may not look at."""
+    """Asks which keys a row may not look at."""
     say, row = asked.say, asked.spot.row
     reasons = asked.attention.head_reasons(asked.spot.layer, asked.spot.head)[row]
     # Of a long row those around the border, where it is decided.
@@ -257,7 +257,7 @@ def masked(asked: Asked) -> Question | NotAsked:
 
 
 def writes(asked: Asked) -> Question | NotAsked:
-    """What the model writes next."""
+    """Asks what the model writes next."""
     trace, step = asked.trace, asked.spot.row
     if trace.is_given(step) or step >= min(len(trace.output_tokens), len(trace.steps)):
         return asked.none("nothing-written")
@@ -344,7 +344,7 @@ def _by_hand(inside: Inside, what: str, key: int, say: Words) -> tuple[float, di
 
 
 def matters_most(asked: Asked) -> Question | NotAsked:
-    """Which source token matters most for what was written; the best wrong answer is where the head looks."""
+    """Asks which source token matters most for what was written; the best wrong answer is where the head looks."""
     trace, spot = asked.trace, asked.spot
     if CAUSE not in trace.attributions or spot.kind != "cross":
         return asked.none("not-measured")
@@ -400,7 +400,7 @@ def heads_by(asked: Asked) -> Question | NotAsked:
 
 
 def greedy_or_beam(asked: Asked) -> Question | NotAsked:
-    """Whether greedy or beam search finds the more probable text, and why."""
+    """Tells whether greedy or beam search finds the more probable text, and why."""
     search = asked.trace.search
     if search is None or all(node.place or node.step for node in search.nodes):
         return asked.none("not-measured")
@@ -434,7 +434,7 @@ def greedy_or_beam(asked: Asked) -> Question | NotAsked:
 
 
 def aligns(asked: Asked) -> Question | NotAsked:
-    """Which head of the cross-attention looks at the right token."""
+    """Asks which head of the cross-attention looks at the right token."""
     mass = head_mass(asked.trace)
     if mass is None or not np.isfinite(mass).all():
         return asked.none("not-measured")
@@ -455,7 +455,7 @@ def aligns(asked: Asked) -> Question | NotAsked:
 
 
 def mistake(asked: Asked) -> Question | NotAsked:
-    """Which mistake made the mask."""
+    """Asks which mistake made the mask."""
     trace, made = asked.trace, asked.trace.mistake
     is_seen = any((one.mask != _sound_mask(trace, kind)).any() for kind, one in trace.attentions.items())
     if made not in MISTAKE_TITLES or not is_seen or trace.n_steps < FEWEST_ROWS:
@@ -477,7 +477,7 @@ KINDS_OF_QUESTION = {kind.__name__.replace("_", "-"): kind for kind in _KINDS}
 
 
 def _about_row(asked: Asked) -> str:
-    """What a row is: in the encoder a token, else what was written last, or read where nothing of it was written."""
+    """Describes a row: in the encoder a token, else what was written last, or read where nothing of it was written."""
     trace, spot = asked.trace, asked.spot
     is_first = spot.row == 0 and trace.writes and not trace.is_given(0)
     if spot.kind == "encoder":

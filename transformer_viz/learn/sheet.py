@@ -29,7 +29,7 @@ _FEWEST_TOKENS, _MOST_TOKENS, _MOST_TEXTS = 4, 11, 200
 
 
 class Cell(NamedTuple):
-    """What stands in a cell, and its grey: 255 is white."""
+    """The text of a cell, and its grey: 255 is white."""
 
     text: str
     shade: int = 255
@@ -157,7 +157,7 @@ def _is_worth_asking(made: Question, trace: Trace) -> bool:
 
 
 def _figures(question: Question, trace: Trace, model: str, say: Words) -> list[Grid]:
-    """What is shown with a question."""
+    """Draws what is shown with a question."""
     spot, figures = question.spot, []
     fields = {"model": model, "source": code(trace.source)}
     match question.kind:

@@ -15,8 +15,8 @@ FILE = "questions.toml"
 
 def languages() -> list[str]:
     """The languages that questions are asked in, `en` first."""
-    found = [folder.name for folder in list_folder(LESSONS) if is_file(folder / FILE)]
-    return sorted(found, key=lambda name: (name != "en", name))
+    names = [folder.name for folder in list_folder(LESSONS) if is_file(folder / FILE)]
+    return sorted(names, key=lambda name: (name != "en", name))
 
 
 def speaking(language: str) -> AbstractContextManager[None]:

@@ -48,7 +48,7 @@ _ORDERS: Mapping[type[Task], str] = {Reverse: "reverse", Copy: "copy", Shift: "s
 
 
 def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> dict[str, Any]:
-    """What the engine is given of a model, ready for JSON.
+    """Packs a model for the engine, ready for JSON.
 
     Args:
         checkpoint: on the CPU or not.
@@ -130,7 +130,7 @@ def _reads(task: Task, text: str) -> bool:
 
 
 def _answer(task: Task) -> dict[str, Any]:
-    """What the page knows of right answers: a rule, and the answers to the examples, or to all texts of a task that has few."""
+    """The right answers for the page: a rule, and the answers to the examples, or to all texts of a task that has few."""
     texts = list(task.pairs()) if isinstance(task, Sentences) else [example.text for example in task.examples()]
     known = {}
     for symbols in map(task.read, texts):

@@ -20,7 +20,7 @@ from transformer_viz.viewer import modules, script_words
 
 
 class LiveOptions(TypedDict, total=False):
-    """How a live page is made; `live_html` says more of each."""
+    """Options of a live page; `live_html` says more of each."""
 
     precision: WeightPrecision
     theme: PageTheme

@@ -79,7 +79,7 @@ class MaskFault:
 
 @dataclass(frozen=True)
 class MaskChecks:
-    """What `assert_masks` has checked, none of which was broken, and what it could not."""
+    """The rules that `assert_masks` has checked and found kept, and those that it could not check."""
 
     checked: tuple[PortRule, ...]
     left_out: tuple[str, ...]
@@ -218,12 +218,12 @@ class _PortCheck:
     # ---- what should be
 
     def _expected(self, n: int, n_target: int) -> dict[Kind, list[np.ndarray]]:
-        """What each layer should let each query see, bool (query, key), by kind."""
+        """The keys that each layer should let each query see, bool (query, key), by kind."""
         if self._like is not None:
             from transformer_viz.config_masks.masks import masks
 
-            found = masks(self._like, lengths=n, target_lengths=n_target if self._port.two else None)
-            return {kind: [~one.masked[0] for one in found.layers if one.kind == kind] for kind in found.kinds}
+            expected = masks(self._like, lengths=n, target_lengths=n_target if self._port.two else None)
+            return {kind: [~one.masked[0] for one in expected.layers if one.kind == kind] for kind in expected.kinds}
         m = n_target if self._port.two else n
         query, key = np.arange(m)[:, None], np.arange(m)[None, :]
         seen = key <= query if self._causal else np.ones((m, m), dtype=bool)
@@ -280,7 +280,7 @@ class _PortCheck:
             raise OptionError("the model gave two answers to the same ids, so nothing can be said of its masks; call .eval()")
 
     def _of_layers(self, expected: dict[Kind, list[np.ndarray]], source: Tensor, target: Tensor | None) -> Iterator[MaskFault]:
-        """Where attention can be seen: the first cell of the first layer that is another one."""
+        """Finds, where attention can be seen, the first cell of the first layer that is another one."""
         model = self._port.model
         if not isinstance(model, nn.Module):
             return
@@ -332,7 +332,7 @@ class _PortCheck:
     def _influence(
         self, base: Tensor, side: Literal["source", "target"], source: Tensor, target: Tensor | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Which queries change with which key: by more than rounding, and at all. bool (query, key) both."""
+        """Measures which queries change with which key: by more than rounding, and at all. bool (query, key) both."""
         ids = source if side == "source" else target
         assert ids is not None
         leaks, seen = (np.zeros((base.shape[1], ids.shape[1]), dtype=bool) for _ in range(2))
@@ -455,7 +455,7 @@ class _PortCheck:
             yield from self._padded_target(kind, source[:, :], target)
 
     def _sees_more(self, source: Tensor, target: Tensor | None, together: Tensor, row: int, query: int) -> bool:
-        """Whether still more padding behind all texts changes this query's answer: then it sees padding."""
+        """Tells whether still more padding behind all texts changes this query's answer: then it sees padding."""
         longer = torch.cat([source, torch.full((len(source), 1), self._pad or 0)], 1)
         try:
             after = self._port(longer, target=target)[:, : together.shape[1]]
@@ -513,7 +513,7 @@ class _PortCheck:
 
     @property
     def _coarse(self) -> float:
-        """Where the shape is another, kernels add in another order."""
+        """The tolerance where the shape is another: kernels add in another order."""
         return _EXACT if self._port.is_exact else 10 * _COARSE
 
     def _drawn(self, *shape: int) -> Tensor:
@@ -532,7 +532,7 @@ class _PortCheck:
 
 
 def _reach(layers: Sequence[np.ndarray]) -> np.ndarray:
-    """What reaches each query through all layers, one after the other: bool (query, key)."""
+    """Computes the keys that reach each query through all layers, one after the other: bool (query, key)."""
     reach = np.eye(len(layers[0]), dtype=bool)
     for seen in layers:
         reach = (seen | np.eye(len(seen), dtype=bool)) @ reach

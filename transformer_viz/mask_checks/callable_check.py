@@ -27,9 +27,9 @@ Alone = Literal["encoder", "decoder"]
 _NO_FLOAT64 = "one of its functions knows no float64"
 _FAITHFUL = {torch.float16: 1.0, torch.bfloat16: 1.0}
 _FAITHFUL_OTHERWISE = 1e-2
-"""How far float64 may be from the callable's own answer in half of the numbers: more is another function, not rounding."""
+"""The tolerance between float64 and the callable's own answer in half of the numbers: more is another function."""
 _SHAKES, _LAST_DIGITS = 2, 64
-"""How often numbers are shaken to learn what rounding makes of an answer, and how many last digits of each may differ."""
+"""Times that numbers are shaken to learn what rounding makes of an answer, and last digits of each that may differ."""
 
 
 class CallableAnswers:
@@ -49,7 +49,7 @@ class CallableAnswers:
 
     @property
     def tolerance(self) -> Tolerance:
-        """What rounding may change here."""
+        """The tolerance of rounding."""
         return TOLERANCES[self.computed_in]
 
     @property
@@ -380,7 +380,7 @@ class _Check:
                 return
 
     def report(self) -> MaskReport:
-        """What all shapes together say."""
+        """The report of all shapes together."""
         self.notes += self.findings.drop_target_length_beside_future()
         findings: tuple[Finding, ...] = self.findings.worst() if self.is_deterministic else ()
         if self.refused_alone:
@@ -513,7 +513,7 @@ class _Check:
         self.refused_alone = f"Note: the callable does not take every pair alone. {_refusal(error)}"
 
     def _find_neighbours(self, source: Tensor, target: Tensor, base: Rows) -> None:
-        """Where the batch matters: which sentences see the target of another one."""
+        """Finds which sentences of a batch see the target of another one."""
         if not self.findings.has("batch invariance"):
             return
         for i in self._some_of(target):
@@ -566,11 +566,11 @@ class _Check:
     # ---- what it means
 
     def _sees_ahead(self, n_tokens: int) -> bool:
-        """Whether every step sees exactly so many of the tokens after it, as far as there are any."""
+        """Tells whether every step sees exactly so many of the tokens after it, as far as there are any."""
         return all(torch.equal(sees.triu(1), torch.ones_like(sees).triu(1).tril(n_tokens)) for sees in self.sees.values())
 
     def _later_tokens(self) -> str:
-        """Which later tokens are seen, in words."""
+        """Names the later tokens that are seen, in words."""
         seen = [sees.triu(1) for n, sees in sorted(self.sees.items()) if bool(sees.triu(1).any())]
         if not seen:  # one token at a time showed nothing
             return f"Sees later tokens. {self.example}"

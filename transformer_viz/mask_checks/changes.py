@@ -1,4 +1,4 @@
-"""How much rows have changed, how much of that may be rounding (docs/masks.md), and the largest change of each rule."""
+"""Changes of rows, how much of each may be rounding (docs/masks.md), and the largest change of each rule."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,7 +87,7 @@ def _quartile(values: Tensor) -> Tensor:
 
 
 Key = int | Tensor | None
-"""Where something was replaced: in all sentences at one position, or in each at another one, (batch,)."""
+"""The positions where something was replaced: in all sentences at one position, or in each at another one, (batch,)."""
 
 
 class Findings:
@@ -127,7 +127,7 @@ class Findings:
             self._looks[rule] = ForbiddenWeight(kind, layer, head, query, key, size)
 
     def has(self, rule: Rule) -> bool:
-        """Whether it is broken."""
+        """Tells whether it is broken."""
         return rule in self._attention or rule in self._output
 
     def worst(self) -> tuple[Finding, ...]:

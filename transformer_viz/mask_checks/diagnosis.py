@@ -34,7 +34,7 @@ class ObservedWeights:
         return self.target_padding if kind == "decoder" else self.source_padding
 
     def forbidden(self, kind: Kind) -> Tensor:
-        """Which keys the rule forbids, bool (batch, query, key)."""
+        """The keys that the rule forbids, bool (batch, query, key)."""
         if kind == "decoder":
             return masks.decoder_reasons(self.target_padding) > 0
         return masks.padding_reasons(self.padded_keys(kind), self.padded_queries(kind).shape[1]) > 0

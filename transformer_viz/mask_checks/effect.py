@@ -143,7 +143,7 @@ class EffectInProgress:
 
     @property
     def samples(self) -> int:
-        """How many strings there are."""
+        """The number of strings."""
         return self._strings.samples
 
     @property

@@ -76,7 +76,7 @@ class LoadedModelCheck:
 
     @property
     def _same_type(self) -> torch.dtype:
-        """What passes of the same shape are compared in."""
+        """The precision in which passes of the same shape are compared."""
         return self._own if self._own in (torch.float32, torch.float64) else self._exact_type
 
     def report(self, subject: str) -> MaskReport:

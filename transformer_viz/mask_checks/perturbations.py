@@ -89,8 +89,8 @@ class Perturbations:
 
     @property
     def n_passes(self) -> int:
-        """How many passes all rules need together: each batch twice and with each perturbation, and once each pair alone and
-        each length."""
+        """The number of passes that all rules need together: each batch twice and with each perturbation, and once each pair
+        alone and each length."""
         sides: tuple[Side, ...] = ("source", "target")
         perturbed = sum(2 + sum(len(list(self._places(batch, side))) for side in sides) for batch in self.batches)
         return perturbed + len(self.batches[0].source) + len(self.cut_lengths(self.batches[0]))
@@ -114,7 +114,7 @@ class Perturbations:
             yield replace(batch, source=others) if side == "source" else replace(batch, target=others), keys, pairs
 
     def _places(self, batch: TokenBatch, side: Side) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Where tokens are replaced, bool (batch, position), and as `perturbed`."""
+        """The replaced tokens, bool (batch, position), and as `perturbed`."""
         is_target, padding = side == "target", batch.target_padding if side == "target" else batch.source_padding
         (n, width), times = padding.shape, range(self._replacements)
         positions, all_pairs = torch.arange(width), torch.ones(n, dtype=torch.bool)

@@ -20,7 +20,7 @@ _OUTPUTS = ("logits", "last_hidden_state")
 
 
 def target_name(parameters: Mapping[str, Parameter]) -> str | None:
-    """What a function calls the target beside a source: one of the names that are usual, or its second argument that is needed;
+    """The name by which a function takes the target beside a source: a usual one, or its second argument that is needed;
     None where it reads one text."""
     if named := next((name for name in TARGETS if name in parameters), None):
         return named
@@ -39,7 +39,7 @@ def parameters_of(model: Callable[..., Any]) -> Mapping[str, Parameter]:
 
 
 def reads_one_text(model: Callable[..., Any]) -> bool:
-    """Whether a callable reads one text, and no source beside a target; not where nothing is known of its parameters."""
+    """Tells whether a callable reads one text, and no source beside a target; not where nothing is known of its parameters."""
     parameters, positional = parameters_of(model), (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     kinds = [one.kind for one in parameters.values()]
     return (
@@ -53,7 +53,7 @@ def of_target(model: Callable[..., Any], pad_id: int | None) -> Callable[[Tensor
 
     def answer(source: Tensor, target: Tensor) -> Any:
         returned = model(target, **({_MASKS[0]: target.ne(-1 if pad_id is None else pad_id).long()} if takes_mask else {}))
-        return next((found for name in _OUTPUTS if isinstance(found := getattr(returned, name, None), Tensor)), returned)
+        return next((value for name in _OUTPUTS if isinstance(value := getattr(returned, name, None), Tensor)), returned)
 
     return answer
 
@@ -90,7 +90,7 @@ class Port:
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are."""
+        """The device of its weights."""
         own = self.model.parameters() if isinstance(self.model, nn.Module) else ()
         return next((parameter.device for parameter in own), torch.device("cpu"))
 
@@ -142,8 +142,8 @@ class Port:
 
     def _output(self, returned: Any) -> Tensor:
         for name in _OUTPUTS:
-            if isinstance(found := getattr(returned, name, None), Tensor):
-                returned = found
+            if isinstance(value := getattr(returned, name, None), Tensor):
+                returned = value
         if isinstance(returned, tuple | list) and returned:
             returned = returned[0]
         if not isinstance(returned, Tensor) or returned.dim() < 3:

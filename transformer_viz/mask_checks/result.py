@@ -22,12 +22,12 @@ HOW_TO_TURN = later(
     "If that is how you call it, check lambda source, target: f(source.T, target.T).transpose(0, 1). "
     "If you give it (batch, length), set batch_first=True: the sentences of a batch see each other."
 )
-"""What to do about a callable that takes the length first."""
+"""The advice about a callable that takes the length first."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How much rounding may change: a weight by this much, an output's number by this much of its size (docs/masks.md)."""
+    """The tolerance of rounding: a weight by this much, an output's number by this much of its size (docs/masks.md)."""
 
     same_shape: float
     other_shape: float
@@ -250,8 +250,8 @@ class MaskReport:
 
     def __str__(self) -> str:
         computed = [] if self.precision is None else [str(self.precision)]
-        found = [f"- {finding.rule}: {finding}" for finding in self.findings]
-        return "\n".join([self.headline, *computed, *found, *map(str, self.mistakes), *self.notes])
+        lines = [f"- {finding.rule}: {finding}" for finding in self.findings]
+        return "\n".join([self.headline, *computed, *lines, *map(str, self.mistakes), *self.notes])
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; a change that is not finite is null."""

@@ -108,7 +108,7 @@ class Folded:
 
 
 def unfolded(numbers: Sequence[int], focus: int) -> list[int | Folded]:
-    """What is drawn of a stack: places of layers in `numbers`, the one in focus and its neighbours, and folds between."""
+    """The drawn parts of a stack: places of layers in `numbers`, the one in focus and its neighbours, and folds between."""
     n = len(numbers)
     at = min(range(n), key=lambda place: abs(numbers[place] - focus), default=0)
     first = 0 if n <= _MOST_OPEN else max(0, min(at - 1, n - _MOST_OPEN))

@@ -54,7 +54,7 @@ class ModelConfig:
     """everywhere: embeddings, attention weights, feed-forward layer, what every sublayer adds; embeddings: only there, with
     their positions; encoder-attention: only on what the encoder's self-attention adds."""
     activation: Activation = "relu"
-    """Of the feed-forward layer."""
+    """The activation of the feed-forward layer."""
     norm: NormPlacement = "pre"
     """pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))."""
     final_norm: bool = True
@@ -76,7 +76,7 @@ class ModelConfig:
     tied_embeddings: TiedEmbeddings = "none"
     """output: the output projection is the target embedding; all: the source embedding too (Vaswani et al. 2017, 3.4)."""
     position: PositionEncoding = "sinusoid"
-    """How positions are encoded."""
+    """The encoding of positions."""
     sinusoid_base: Annotated[float, Range(1, 10**9, above=True)] = 10000.0
     """Base of the sinusoid's wavelengths."""
     max_positions: Annotated[int, Range(2, MAX_POSITIONS)] = 512

@@ -92,7 +92,7 @@ class OnDevice(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where it is."""
+        """The device that it is on."""
         ...
 
     @property

@@ -42,6 +42,6 @@ def hidden_by(added: Tensor) -> Tensor:
 
 
 def hides_future(masked: Tensor) -> bool:
-    """Whether no query may see a later key: `masked` is (…, query, key). One query alone has no future."""
+    """Tells whether no query may see a later key: `masked` is (…, query, key). One query alone has no future."""
     n_queries, n_keys = masked.shape[-2:]
     return n_queries > 1 and bool((masked | ~future(n_queries, n_keys, device=masked.device)).all())

@@ -34,7 +34,7 @@ TapName = Literal[
 
 
 class Site(NamedTuple):
-    """Where in the model an intermediate was made."""
+    """The place in the model where an intermediate was made."""
 
     kind: Kind
     layer: int

@@ -25,7 +25,7 @@ from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 _ROWS = 512
-"""Of a table of positions that are computed at once."""
+"""Rows of a table of positions that are computed at once."""
 
 
 class EncoderDecoder(nn.Module):
@@ -253,12 +253,12 @@ class TiedOutput(nn.Module):
 
 
 def _embedding(n_tokens: int, d_model: int) -> nn.Embedding:
-    """As `nn.Embedding` itself draws it."""
+    """Draws the weights as `nn.Embedding` does."""
     return nn.Embedding.from_pretrained(random_normal(n_tokens, d_model), freeze=False)
 
 
 def are_weights_needed() -> bool:
-    """Whether first weights are drawn: not of a model that is made for its shapes alone, under `torch.device("meta")`.
+    """Tells whether first weights are drawn: not of a model that is made for its shapes alone, under `torch.device("meta")`.
 
     There torch would run every operation without effect, and for many of them first import its compiler: 1.4 s in each new
     process.

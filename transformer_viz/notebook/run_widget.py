@@ -45,7 +45,7 @@ class RunWidget(anywidget.AnyWidget):
     longest = traitlets.Int(0, read_only=True).tag(sync=True)
 
     def __init__(self, trace: Trace, at: View, run: Callable[[str], Trace] | None = None, language: str | None = None) -> None:
-        """Of the run at this view; `run` makes one of another text, where there is a model."""
+        """The attributes of the run at this view; `run` makes one of another text, where there is a model."""
         _check_size(trace)
         self._run, self._name, self._packed = run, 0, b""
         with speaking(language):
@@ -89,7 +89,7 @@ class RunWidget(anywidget.AnyWidget):
         return _focus_of(self.trace, self.focus, proposal["value"])
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """What a browser says. Of a run that was shown before it may say what this one has not: that is passed over."""
+        """Reads what a browser says. Of a run that was shown before it may say what this one has not: that is passed over."""
         if "focus" in sync_data:
             try:
                 _focus_of(self.trace, self.focus, sync_data["focus"])

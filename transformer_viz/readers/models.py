@@ -207,7 +207,7 @@ def _in_cache() -> Iterator[tuple[str, Path]]:
 
 
 def _is_model(folder: Path) -> bool:
-    """Whether a folder seems to hold a model, by names of files alone; their content is checked when it is described."""
+    """Tells whether a folder seems to hold a model, by names of files alone; their content is checked when it is described."""
     return of_firefox.is_one(folder) or (untrusted_files.is_folder(folder) and os.path.lexists(folder / "config.json"))
 
 

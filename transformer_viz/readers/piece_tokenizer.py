@@ -34,7 +34,7 @@ class PieceTokenizer(ABC):
     @property
     @abstractmethod
     def n_ids(self) -> int:
-        """How many tokens can be written; their ids are the first ones."""
+        """The number of tokens that can be written; their ids are the first ones."""
 
     @abstractmethod
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]: ...

@@ -1,4 +1,4 @@
-"""What an attribution says at one place of a run: the map of a head, and a step in words."""
+"""An attribution at one place of a run: the map of a head, and a step in words."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _NOTHING = 0.005
 
 
 def is_of_heads(trace: Trace, result: Attribution) -> bool:
-    """Whether it has a number for each head, and can take the place of the weights; else it stands beside them."""
+    """Tells whether it has a number for each head, and can take the place of the weights; else it stands beside them."""
     attention = trace.attentions.get(result.kind)
     return attention is not None and result.values.ndim == 4 and result.values.shape[1] == attention.n_heads
 
@@ -42,7 +42,7 @@ def full(result: Attribution) -> float:
 
 
 def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: int) -> Sentence:
-    """What it says of a step, beside the step's own sentence.
+    """Says what it means for a step, beside the step's own sentence.
 
     `Without `r` (token 12), `r` would be 6.21 nats less probable.`
     """

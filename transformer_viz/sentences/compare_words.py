@@ -49,7 +49,7 @@ class Row:
 
 
 def summary(comparison: Comparison) -> Sentence:
-    """What differs, and where attention differs most, with both weights."""
+    """Says what differs, and where attention differs most, with both weights."""
     texts, largest = _texts(comparison), comparison.largest
     if not comparison.kinds:
         return say_sentence("{texts} They have no kind of attention in common.", texts=texts)
@@ -202,7 +202,7 @@ def tokens_read(run: Trace) -> tuple[str, ...]:
 
 
 def aligns_differently_by_words(a: Trace, b: Trace) -> bool:
-    """Whether two runs whose tokens are whole words are aligned differently by the words' text than by position."""
+    """Tells whether two runs whose tokens are whole words are aligned differently by the words' text than by position."""
     read = [tokens_read(run) for run in (a, b)]
     for tokens, run in zip(read, (a, b), strict=True):
         if not all(word_starts(tokens, are_words=Words(run).are_words)):
@@ -212,7 +212,7 @@ def aligns_differently_by_words(a: Trace, b: Trace) -> bool:
 
 
 def writes_nothing(run: Trace) -> bool:
-    """Whether the run is one of an encoder without a decoder."""
+    """Tells whether the run is one of an encoder without a decoder."""
     return not run.writes and "encoder" in run.kinds
 
 
@@ -222,7 +222,7 @@ def fills_words(run: Trace) -> str:
 
 
 def _texts(comparison: Comparison) -> Sentence:
-    """What both read and write, and where that parts."""
+    """Says what both read and write, and where that parts."""
     a, b = comparison.a, comparison.b
     names: tuple[Piece, Piece] = ("strong", "A"), ("strong", "B")
     first, second = (of_run(_short(run.source)) for run in (a, b))

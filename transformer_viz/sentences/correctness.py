@@ -12,12 +12,12 @@ from transformer_viz.vocabulary import START
 
 Answer = Literal["right", "wrong", "unfinished", "not known"]
 TEACHER_FORCING = "teacher forcing"
-"""What a Trace calls this strategy."""
+"""The name of this strategy in a Trace."""
 _LONGEST_TEXT, _LONGEST_TOKEN = 160, 40
 
 
 def is_given(trace: Trace) -> bool:
-    """Whether the output was given and not chosen by the model: teacher forcing, or tokens from elsewhere."""
+    """Tells whether the output was given and not chosen by the model: teacher forcing, or tokens from elsewhere."""
     return trace.finished == "given" or trace.made_by.get("strategy") == TEACHER_FORCING
 
 

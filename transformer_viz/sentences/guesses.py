@@ -13,7 +13,7 @@ from transformer_viz.trace.trace import Trace
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """What somebody expects of a step: the token that is written, or the key that a head looks at most.
+    """A guess about a step: the token that is written, or the key that a head looks at most.
 
     Attributes:
         step: from 0.
@@ -33,7 +33,7 @@ class Guess:
 
 
 def is_right(trace: Trace, guess: Guess) -> bool:
-    """Whether a revealed step is as guessed."""
+    """Tells whether a revealed step is as guessed."""
     if guess.key is None:
         # A space before a word is part of many models' tokens, and hard to guess.
         written = trace.output_tokens[guess.step]
@@ -43,7 +43,7 @@ def is_right(trace: Trace, guess: Guess) -> bool:
 
 
 def question_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
-    """What is to be guessed at a step: ``Step 3 of 6: having written `ol`, where does layer 1 head 2 look, and what …?``"""
+    """Asks for the guess at a step: ``Step 3 of 6: having written `ol`, where does layer 1 head 2 look, and what …?``"""
     if step >= trace.n_steps:
         return (("strong", say("All steps are revealed.")),)
     begin: Piece = ("strong", say("Step {step} of {n}: ", step=step + 1, n=trace.n_steps))
@@ -63,7 +63,7 @@ def question_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int) 
 
 
 def outcome_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Guess | None) -> Sentence:
-    """What a revealed step was, after what somebody guessed: ``You guessed `e`; the model wrote `h`, …``"""
+    """Says what a revealed step was, after a guess: ``You guessed `e`; the model wrote `h`, …``"""
     if guess is not None:
         kind, layer, head = guess.kind, guess.layer, guess.head
     looks = top_key_sentences(trace, kind, [(layer, head)])[0][step] if kind != "encoder" else ()
@@ -95,6 +95,6 @@ def outcome_words(trace: Trace, kind: Kind, layer: int, head: Head, step: int, g
 
 def tally_words(trace: Trace, guesses: Iterable[Guess]) -> str:
     """`3 of 4 guesses right`; empty before the first."""
-    found = [is_right(trace, guess) for guess in guesses]
-    guessed = count_words(len(found), "guess", "guesses")
-    return say("{n} of {guesses} right", n=sum(found), guesses=guessed) if found else ""
+    right = [is_right(trace, guess) for guess in guesses]
+    guessed = count_words(len(right), "guess", "guesses")
+    return say("{n} of {guesses} right", n=sum(right), guesses=guessed) if right else ""

@@ -138,7 +138,7 @@ def _of_encoder_alone(trace: Trace) -> tuple[list[Sentence], list[Sentence]]:
 
 
 def so_far(trace: Trace) -> list[Sentence]:
-    """What was written before each step; where that is not recorded, what was read."""
+    """Says what was written before each step; where that is not recorded, what was read."""
     if not trace.output_tokens:
         return [say_sentence("having read {text}", text=of_run(token)) for token in trace.target_tokens]
     # What comes next goes on from the end of the text: of a long one no more than that is put together.
@@ -244,10 +244,10 @@ def plain(sentence: Sentence) -> str:
 
 def best_head_words(trace: Trace) -> str | None:
     """`best cross head: L1 H2, 96 % on the right token`; None where no step has a true key, or the run no numbers."""
-    found = best_head(trace)
-    if found is None or not np.isfinite(found[2]):
+    best = best_head(trace)
+    if best is None or not np.isfinite(best[2]):
         return None
-    layer, head, mass = found
+    layer, head, mass = best
     head_name, share = head_label(layer, head), percent_words(mass)
     return say("best cross head: {head}, {share} on the right token", head=head_name, share=share)
 

@@ -69,7 +69,7 @@ class BlockResult:
 
 
 class Output(NamedTuple):
-    """What was written for one line, beside the known answer."""
+    """The output of one line, beside the known answer."""
 
     text: str = ""
     expected: str | None = None

@@ -101,7 +101,7 @@ class Labels:
         self.is_special = [_filled([[*map(is_special, one)] for one in side], False) for side in (self.source, self.target)]
 
     def n_content(self, i: int) -> int:
-        """How many of the tokens that text i was given are no special ones."""
+        """Counts the tokens of text i that are no special ones."""
         n, is_prompt = len(self._tokens.given(i)), not self.source[i]
         return n - int(self.is_special[is_prompt][i, :n].sum())
 

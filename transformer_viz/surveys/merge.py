@@ -155,7 +155,7 @@ def _column(blocks: Paths, name: str, statistic: int | None = None) -> np.ndarra
 
 
 def _outputs(texts: Sequence[str], results: Sequence[BlockResult], blocks: Paths, read: np.ndarray, k: int) -> SurveyedOutputs:
-    """What was written: how right it is, by length, how sure, and the worst."""
+    """Merges the outputs: how right it is, by length, how sure, and the worst."""
     written, expected = ([text for result in results for text in getattr(result, name)] for name in ("outputs", "expected"))
     has_bleu = all(result.has_bleu for result in results)
     names = ("length", "is_known", "is_exact", "n_tokens", "n_right", "confidence", "bleu", "n_written", "n_judged")

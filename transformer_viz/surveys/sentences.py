@@ -1,4 +1,4 @@
-"""What a survey says, in sentences of plain text."""
+"""Sentences about a survey, as plain text."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from transformer_viz.terms import head_title, kind_words
 
 _MOST_ROLES = 4
 _IN_TWENTY = 0.05
-"""Of heads that do not differ, the share whose 95 % interval leaves 0 out by chance."""
+"""The share of heads that do not differ whose 95 % interval leaves 0 out by chance."""
 
 
 def head_words(place: HeadAddress) -> str:
@@ -26,7 +26,7 @@ def head_words(place: HeadAddress) -> str:
 
 
 def headline(survey: Survey, name: str) -> str:
-    """Which head has the highest number, and what uniform attention would have."""
+    """Names the head with the highest number, and gives that of uniform attention."""
     head = best(survey, name)
     row = None if head is None else survey.at(head, name)
     if head is None or row is None:
@@ -87,7 +87,7 @@ def statistic_title(number: SurveyedStatistic) -> str:
 
 
 def survey_words(survey: Survey) -> str:
-    """What was surveyed and with which options."""
+    """Says what was surveyed and with which options."""
     model, read = survey.model, survey.texts
     chosen = ", ".join(f"{name} {value}" for name, value in survey.options.items() if value is not None)
     parameters, texts = count_words(model.parameters, "parameter"), count_words(read.n_read, "text")
@@ -108,7 +108,7 @@ def survey_words(survey: Survey) -> str:
 
 
 def changed(comparison: SurveyComparison, a: str, b: str) -> str:
-    """What changed most between two surveys, by what they are called, and how many heads differ at all."""
+    """Says what changed most between two surveys, by what they are called, and how many heads differ at all."""
     n, n_significant, title = len(comparison.heads), len([*comparison.significant()]), statistic_title(comparison.column)
     largest = comparison.largest
     if largest is None:
@@ -132,7 +132,7 @@ def changed(comparison: SurveyComparison, a: str, b: str) -> str:
 
 
 def right(outputs: SurveyedOutputs) -> str:
-    """How many outputs and tokens are right."""
+    """Counts the outputs and tokens that are right."""
     if not outputs.n_known:
         return say("Of none of the {n:,} outputs the right answer is known, so that none is counted as right.", n=outputs.n)
     words = say(
@@ -150,7 +150,7 @@ def right(outputs: SurveyedOutputs) -> str:
 
 
 def calibrated(outputs: SurveyedOutputs) -> str:
-    """How far confidence and accuracy are apart."""
+    """Says how far confidence and accuracy are apart."""
     bins, error = calibration(outputs.confidence)
     if error is None:
         return say(
@@ -169,5 +169,5 @@ def calibrated(outputs: SurveyedOutputs) -> str:
 
 
 def worst_title(outputs: SurveyedOutputs) -> str:
-    """What the worst outputs are."""
+    """Lists the worst outputs."""
     return say("The surest mistakes") if outputs.n_known else say("The least probable outputs")

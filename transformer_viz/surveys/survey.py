@@ -43,7 +43,7 @@ _VERDICT_BLOCK = 8
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a survey is.
+    """The progress of a survey.
 
     Attributes:
         stage: texts, then the verdicts of the sampled ones.

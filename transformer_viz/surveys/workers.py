@@ -139,7 +139,7 @@ class Workers:
 
     @property
     def n(self) -> int | None:
-        """How many there are; None where Ray decides."""
+        """The number of workers; None where Ray decides."""
         if self.count is not None or self.ray is not None:
             return self.count
         if not isinstance(self.model, str) or devices.resolve(self.device).type != "cpu":
@@ -168,7 +168,7 @@ class Workers:
         return model
 
     def job(self, model: LoadedModel, options: SurveyOptions) -> Job:
-        """What they are told. Others load the model whatever their folder is; without a GPU of its own a task has none."""
+        """The job of the workers. Others load the model whatever their folder is; without a GPU of its own a task has none."""
         name = model.name
         if isinstance(self.model, str):
             is_path = ("/" in self.model or os.sep in self.model) and untrusted_files.is_folder(Path(self.model))

@@ -47,7 +47,7 @@ def make_task(
 
 
 def about(name: str) -> str:
-    """What models of the named task do: the rest of a sentence that begins with *This model*; no data is read for it.
+    """Says what models of the named task do: the rest of a sentence that begins with *This model*; no data is read for it.
 
     Raises:
         ConfigError: no such task.

@@ -1,4 +1,4 @@
-"""What tasks on data share: vocabularies, the split, samples; and of those on a finite list of pairs the answers.
+"""The base of tasks on data: vocabularies, the split, samples; and of those on a finite list of pairs the answers.
 
 A trained checkpoint brings its vocabularies along, so that it can be used where the data is not.
 """
@@ -58,7 +58,7 @@ class DrawnTask(DataTask):
         """Some texts of the named kind, of any length, where `count` of a length are wanted and so many are missing yet."""
 
     def is_clear(self, text: str) -> bool:
-        """Whether a text has one meaning alone. Others are not used."""
+        """Tells whether a text has one meaning alone. Others are not used."""
         return True
 
     def sample(

@@ -168,8 +168,8 @@ def _known(text: str) -> PossibleDate | None:
 
 @lru_cache(maxsize=4096)
 def _only_date(text: str) -> PossibleDate | None:
-    found = possible_dates(text)
-    return found[0] if len(found) == 1 else None
+    dates = possible_dates(text)
+    return dates[0] if len(dates) == 1 else None
 
 
 Pattern = tuple[re.Pattern[str], dict[str, int], dict[str, int]]

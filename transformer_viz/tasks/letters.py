@@ -1,4 +1,4 @@
-"""What the tasks on strings of letters share: an alphabet, reading with clear refusals, and the samplers.
+"""The base of tasks on strings of letters: an alphabet, reading with clear refusals, and the samplers.
 
 `reverse`, `copy`, `shift` and `sort` differ in the answer and its alignment only. Strings are uniform, of few symbols,
 palindromes or word-like: a model that is only ever shown uniform ones fails on `aaaa`, since repeats are rare there, and so it
@@ -154,7 +154,7 @@ class Letters(Task):
     def possible(self) -> str:
         """The alphabet in words."""
         if self.alphabet == PRINTABLE_ASCII:
-            return "the 95 printable ASCII characters (A-Z, a-z, 0-9, punctuation and the space)"
+            return "the letters A-Z and a-z, digits, punctuation and the space (95 printable ASCII characters)"
         if self.alphabet == LOWER_CASE:
             return "the letters a to z"
         return f"{len(self.alphabet)} symbols: {join_names(self.alphabet)}"

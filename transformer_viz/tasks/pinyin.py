@@ -42,9 +42,9 @@ class Pinyin(Corpus):
         return _phrases()
 
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
-        if len(symbols) == 1 and (found := super().answer(symbols)) is None:
+        if len(symbols) == 1 and (answer := super().answer(symbols)) is None:
             reading = _characters().get(symbols[0])
-            return [reading] if reading else found
+            return [reading] if reading else answer
         return super().answer(symbols)
 
     def read(self, text: str) -> list[str]:

@@ -105,7 +105,7 @@ class Task(ABC):
         """The true target symbols of a source, or None where nobody knows them."""
 
     def remark(self, symbols: Sequence[str]) -> str:
-        """What is said of a source that can be read and has no answer; by default `unknown`, whatever the source."""
+        """The message about a source that can be read and has no answer; by default `unknown`, whatever the source."""
         return self.unknown
 
     @abstractmethod
@@ -159,7 +159,7 @@ class Task(ABC):
 
     @property
     def judged_by(self) -> Literal["held-out", "fresh", "trained"]:
-        """What the judged texts are: never trained on; drawn anew, so that short ones may have been; or the trained ones."""
+        """The judged texts: never trained on; drawn anew, so that short ones may have been; or the trained ones."""
         return "held-out" if self.held_out_share > 0 else "fresh"
 
     def least_samples(self) -> int:
@@ -179,14 +179,14 @@ class Task(ABC):
         return text
 
     def is_held_out(self, text: str) -> bool:
-        """Whether training never sees this text. The same on every machine: by a hash, not by a generator."""
+        """Tells whether training never sees this text. The same on every machine: by a hash, not by a generator."""
         if self.held_out_share == 0:
             return False
         digest = hashlib.blake2b(self.split_key(text).encode(), digest_size=8, key=_SPLIT_SEED).digest()
         return int.from_bytes(digest, "big") < self.held_out_share * 2**64
 
     def is_in(self, text: str, split: Split | None) -> bool:
-        """Whether a text belongs to a split; to both where nothing is kept apart."""
+        """Tells whether a text belongs to a split; to both where nothing is kept apart."""
         return split is None or self.held_out_share == 0 or self.is_held_out(text) == (split == "held-out")
 
     def reference(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""What tasks on a synchronous grammar share: one language into another, with the right answer and its alignment.
+"""The base of tasks on a synchronous grammar: one language into another, with the right answer and its alignment.
 
 The same rules draw the sentences of training and read what a person types. Where a typed sentence is none of the grammar, or
 can be read in two ways, the model writes all the same, but nobody knows a right answer; `remark` says so.
@@ -78,8 +78,8 @@ class Translation(DrawnTask):
         return source, target
 
     def read(self, text: str) -> list[str]:
-        if self.refused and (found := re.search(self.refused, text)) is not None:
-            raise InputError(f"{quote_text(found[1])} {self.why_refused}")
+        if self.refused and (match := re.search(self.refused, text)) is not None:
+            raise InputError(f"{quote_text(match[1])} {self.why_refused}")
         words = self.symbols(text)
         if not words:
             raise InputError(
@@ -96,10 +96,10 @@ class Translation(DrawnTask):
 
     def symbols(self, text: str) -> list[str]:
         """Words and marks, spelt as the vocabulary has them; a full stop at the end is left out."""
-        found = _TOKEN.findall(text)
-        while found and found[-1] in (".", "!"):
-            found.pop()
-        return [self._known(word) for word in found]
+        tokens = _TOKEN.findall(text)
+        while tokens and tokens[-1] in (".", "!"):
+            tokens.pop()
+        return [self._known(word) for word in tokens]
 
     def read_target(self, text: str) -> list[str]:
         words = _TOKEN.findall(text)
@@ -178,7 +178,7 @@ class Translation(DrawnTask):
         return "sentence" if super().is_held_out(self.join(symbols)) else None
 
     def _known(self, word: str) -> str:
-        """As the vocabulary spells it: capitals, `ae` for `ä`, `ss` for `ß` and missing dots do not matter."""
+        """Spells a text as the vocabulary does: capitals, `ae` for `ä`, `ss` for `ß` and missing dots do not matter."""
         if word in self.source_vocabulary:
             return word
         key = spelling(word)
@@ -188,8 +188,8 @@ class Translation(DrawnTask):
     def _spellings(self) -> dict[str, str]:
         """Each word by its spelling in plain letters, and, where no other word has it, without the dots."""
         words = self.source_vocabulary.symbols
-        found = {word.casefold().translate(_WITHOUT_DOTS).replace("ß", "ss"): word for word in words}
-        return found | {spelling(word): word for word in words}
+        spellings = {word.casefold().translate(_WITHOUT_DOTS).replace("ß", "ss"): word for word in words}
+        return spellings | {spelling(word): word for word in words}
 
 
 def spelling(word: str) -> str:

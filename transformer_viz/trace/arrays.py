@@ -15,9 +15,9 @@ from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.steps import Candidate, Step
 
 ROW_TOLERANCE = 5e-3
-"""How far from 1 a row of weights may sum: half precision rounds to 2⁻⁹ of each weight."""
+"""The tolerance of a row's sum of weights, which is 1: half precision rounds to 2⁻⁹ of each weight."""
 _SUM_TOLERANCE = 1e-4
-"""How far from 1 probabilities may sum."""
+"""The tolerance of a sum of probabilities."""
 _NOTHING = 1e-6
 """A weight on a masked cell up to this counts as 0."""
 _AXES = {2: "(query, key)", 3: "(head, query, key)", 4: "(layer, head, query, key)"}
@@ -129,7 +129,7 @@ _NO_WEIGHTS = (
 
 
 def are_steps(given: Any) -> bool:
-    """Whether attention is what `generate` returns: for each step a tuple with one tensor a layer."""
+    """Tells whether attention is what `generate` returns: for each step a tuple with one tensor a layer."""
     is_nested = isinstance(given, list | tuple) and bool(given) and all(isinstance(step, list | tuple) for step in given)
     return is_nested and all(getattr(layer, "ndim", 0) == 4 for step in given for layer in step) and all(given)
 

@@ -70,12 +70,12 @@ class Attention:
 
     @property
     def n_layers(self) -> int:
-        """How many layers were recorded."""
+        """The number of layers that were recorded."""
         return self.weights.shape[0]
 
     @property
     def n_heads(self) -> int:
-        """How many heads each layer has."""
+        """The number of heads in each layer."""
         return self.weights.shape[1]
 
     @cached_property

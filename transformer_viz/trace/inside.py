@@ -18,7 +18,7 @@ from transformer_viz.trace.steps import Step, Text
 _Positive = Annotated[float, Range(0, above=True)]
 _Stream = Annotated[np.ndarray | None, "d_model"]
 _AGREES = 2e-3
-"""How far weights may be from those of the run, which may be kept in half precision."""
+"""The tolerance between weights and those of the run, which may be kept in half precision."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +118,7 @@ class Inside:
             array.setflags(write=False)
 
     def is_of(self, attention: Attention) -> bool:
-        """Whether the weights are those of the attention of a run, which has this head and row."""
+        """Tells whether the weights are those of the attention of a run, which has this head and row."""
         own = attention.head(self.layer, self.head)[self.row]
         return own.shape == self.weights.shape and np.allclose(own, self.weights, atol=_AGREES, equal_nan=True)
 

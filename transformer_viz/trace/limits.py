@@ -1,4 +1,4 @@
-"""How large a trace may be to be read, drawn or made into a table, on the pages and, unless lifted, on the command line.
+"""The largest sizes of a trace to be read, drawn or made into a table, on the pages and, unless lifted, on the command line.
 
 Runs of this program's checkpoints are far below these limits, but a file may claim anything. Every label and every step's
 sentence of a run goes to the browser, and a table names both tokens of every weight.

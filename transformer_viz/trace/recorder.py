@@ -15,7 +15,7 @@ from transformer_viz.terms import KINDS, Kind
 _LEAST, _GROWTH = 16, 1.5
 """Rows that are there at first, and how many times as many where they do not suffice."""
 _FILLS: dict[TapName, float | bool] = {"mask": True, "scores": math.nan}
-"""What stands where a step could see no key, since it was not written yet: the causal rule masks it, and it has no score."""
+"""The value where a step could see no key, since it was not written yet: the causal rule masks it, and it has no score."""
 
 
 class _Choice:

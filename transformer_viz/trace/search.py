@@ -134,7 +134,7 @@ class Search:
 
     @property
     def n_given(self) -> int:
-        """How many tokens that nobody wrote stand before the first that was."""
+        """The number of given tokens before the first written one."""
         return len(self.opening) - 1
 
     @property

@@ -260,7 +260,7 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, skipped: int = 0)
 
 @dataclass(frozen=True)
 class _Header:
-    """What an `.npy` member says of its array, and how many bytes it takes to say so."""
+    """Reads the header of an `.npy` member, and counts its bytes."""
 
     dtype: np.dtype
     shape: tuple[int, ...]

@@ -362,7 +362,7 @@ class Trace:
 
     @property
     def n_steps(self) -> int:
-        """How many query rows the decoder has: one for each token that it read."""
+        """The number of the decoder's query rows: one for each token that it read."""
         return len(self.target_tokens)
 
     @property
@@ -403,7 +403,7 @@ class Trace:
         return slice(self.n_given, None)
 
     def is_given(self, step: int) -> bool:
-        """Whether the token of a step was given and not written."""
+        """Tells whether the token of a step was given and not written."""
         return step < self.n_given
 
     @property

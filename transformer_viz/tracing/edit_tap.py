@@ -94,7 +94,7 @@ def changing_tap(edits: Sequence[Edit], mistake: Mistake | None, sizes: Sizes, c
 
 
 def looks_ahead(edits: Sequence[Edit], mistake: Mistake | None) -> bool:
-    """Whether a later token can change an earlier row, so that cached decoding would be wrong."""
+    """Tells whether a later token can change an earlier row, so that cached decoding would be wrong."""
     changes_decoder = any(edit.place.kind == "decoder" and not isinstance(edit, HeadOff) for edit in edits)
     return changes_decoder or (mistake is not None and mistake.looks_ahead)
 

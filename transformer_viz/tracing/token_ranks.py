@@ -89,7 +89,7 @@ def steps_of(
 
 
 def ranks_of(logits: Tensor, tokens: Tensor) -> list[int]:
-    """How many tokens have a higher logit than one token of each row, or an equal one and a lower id.
+    """Counts the tokens that have a higher logit than one token of each row, or an equal one and a lower id.
 
     Args:
         logits: float (row, vocabulary).

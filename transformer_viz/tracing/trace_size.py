@@ -1,4 +1,4 @@
-"""How large a Trace will be, before it is run; what is too large is refused.
+"""The size of a Trace, predicted before it is run; what is too large is refused.
 
 The arrays of a Trace are counted exactly where the number of steps is known, and at most where only the limit is.
 Candidates and the nodes of a search are Python objects: what each takes at most was measured (`docs/memory.md`).
@@ -52,7 +52,7 @@ class TraceSize:
         return self.total + self.working
 
     def fits(self, max_trace_bytes: int) -> bool:
-        """Whether the Traces may be as large as this, and the run meanwhile."""
+        """Tells whether the Traces may be as large as this, and the run meanwhile."""
         return self.total <= max_trace_bytes and self.peak <= max(PEAK_TIMES * max_trace_bytes, LEAST_PEAK)
 
 

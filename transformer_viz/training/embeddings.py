@@ -25,7 +25,7 @@ _LARGEST = 4 * 2**30
 
 
 def check_fit(matrices: Mapping[Side, Matrix], config: ModelConfig) -> None:
-    """Whether a model of these sizes can take the matrices.
+    """Tells whether a model of these sizes can take the matrices.
 
     Raises:
         ConfigError: a shape does not fit (both are named), a number is not finite, or the side has no embedding of its own.

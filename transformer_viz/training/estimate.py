@@ -16,11 +16,11 @@ from transformer_viz.training.batches import batches
 from transformer_viz.training.recipe import Recipe, model_config
 
 BYTES = 4
-"""Of a number of a model in training."""
+"""Bytes of one number of a model in training."""
 COPIES = {"adam": 4, "adamw": 4, "sgd": 3}
 """Weights, gradients and the optimizer's moments."""
 _RUNTIME = 350 * 2**20
-"""What Python and torch take by themselves."""
+"""Bytes that Python and torch take by themselves."""
 
 
 @dataclass(frozen=True)

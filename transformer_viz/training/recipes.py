@@ -22,7 +22,7 @@ GERMAN_CLAUSES = (
     *("clock time", "number", "two subjects", "how often", "gern", "wish", "there is", "yes-or-no question"),
     *("question word", "that", "whether", "because", "if", "if first", "two clauses"),
 )
-"""Of `tasks/data/german.templates`, all but what is never trained on."""
+"""The templates of `tasks/data/german.templates` that are trained on."""
 _LANGUAGES = ("English (US)", "English (UK)", "German", "French", "Spanish", "Italian", "Dutch", "Swedish", "Japanese")
 _TOYS = ("german-toy", "pinyin-toy")
 _TOY = {"epoch_size": 2, "batch_size": 2}
@@ -115,7 +115,7 @@ RECIPES: dict[str, Recipe] = {
         **_COSINE,
     ),
 }
-"""What `train --recipe NAME` makes again."""
+"""The recipes that `train --recipe NAME` makes again."""
 
 PUBLISHED: dict[tuple[str, str | None], dict[str, Any]] = {
     # Stochastic gradient descent on the two sentences, both in every batch, 30 epochs.

@@ -17,7 +17,7 @@ from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 Target = Literal["answer", "final output"]
-"""What every moment reads: the task's true answer, or, where nobody knows it, what the finished model writes."""
+"""The target that every moment reads: the task's true answer, or, where nobody knows it, what the finished model writes."""
 Measure = Literal["mass", "entropy"]
 """The measure of a head's progress: mean weight on the true key or, without a true key, mean entropy of its rows."""
 Row = Mapping[str, Any]

@@ -23,7 +23,7 @@ CARTESIAN = frozenset(
 
 
 def path(types: Iterable[str] = ()) -> Path:
-    """Where the file lies that draws traces of these types; without any, those of this program.
+    """Finds the file that draws traces of these types; without any, those of this program.
 
     The bundle, or the whole of the package plotly where a type needs it or where that is of another version: a figure is
     described for the plotly.js that its package brings.
@@ -34,7 +34,7 @@ def path(types: Iterable[str] = ()) -> Path:
 
 @cache
 def name() -> str:
-    """What the app calls it beside the page. Another file is another name, so a browser may keep it for good."""
+    """The file's name beside the page. Another file is another name, so a browser may keep it for good."""
     return f"{path().name.removesuffix('.min.js')}-{version('plotly')}.js"
 
 
@@ -42,11 +42,11 @@ def name() -> str:
 def version_of(file: Path) -> str | None:
     """The version of plotly.js that a file says it is; None where it says none."""
     with file.open(encoding="utf-8") as opened:
-        found = re.search(r"\bv(\d+\.\S+)", opened.read(200))
-    return found[1] if found else None
+        match = re.search(r"\bv(\d+\.\S+)", opened.read(200))
+    return match[1] if match else None
 
 
 def _whole() -> Path:
-    found = find_spec("plotly")
-    assert found is not None and found.origin is not None
-    return Path(found.origin).parent / "package_data" / "plotly.min.js"
+    spec = find_spec("plotly")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent / "package_data" / "plotly.min.js"

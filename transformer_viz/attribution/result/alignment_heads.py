@@ -1,4 +1,4 @@
-"""How well each head of cross-attention aligns: the source word that it links to each target word, beside known links.
+"""The alignment error of each head of cross-attention: the source word that it links to each target word, beside known links.
 
 A head links a target word to the source word with most of its weight, and to none where that is a special token. As in a map
 by words, the weight is the sum over the pieces of the source word and the mean over the rows of the target word. These rows

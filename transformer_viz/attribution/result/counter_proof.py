@@ -30,7 +30,7 @@ class MovedWeights:
 
 @dataclass(frozen=True)
 class CounterProof:
-    """How far the weights of one scope were moved.
+    """The distance by which the weights of one scope were moved.
 
     Attributes:
         scope: the address of the heads, such as `cross.2`.
@@ -77,11 +77,11 @@ class CounterProof:
     @property
     def words(self) -> str:
         """A sentence."""
-        if self.farthest.distance == 0:
+        farthest = self.farthest
+        if farthest.distance == 0:
             return f"{self.scope}: no other weights were found that the output does not notice"
-        found = self.farthest
         return (
-            f"{self.scope}: the farthest found has {percent_words(found.distance)} of the weight elsewhere "
-            f"(λ = {number_words(found.share, 2)} towards {found.target}), and no output probability changes by more than "
-            f"{number_words(found.change, 4)}"
+            f"{self.scope}: the farthest found has {percent_words(farthest.distance)} of the weight elsewhere "
+            f"(λ = {number_words(farthest.share, 2)} towards {farthest.target}), and no output probability changes by more "
+            f"than {number_words(farthest.change, 4)}"
         )

@@ -90,7 +90,7 @@ class PatchingSize:
 
     @property
     def most_layers(self) -> int:
-        """How many layers may be asked for at once."""
+        """The most layers that may be asked for at once."""
         return min(self.n_layers, max(1, self.most * self.n_layers // self.n_places))
 
 

@@ -317,7 +317,7 @@ def verdict_words(found: MapVerdict, of: Verdicts) -> str:
 
 
 def left_out_words(of: Verdicts) -> str:
-    """How many steps were left out, and why."""
+    """Says how many steps were left out, and why."""
     if not of.n_left_out:
         return say("no step is left out")
     n_without_cause = of.n_left_out - of.n_without_choice
@@ -332,7 +332,7 @@ def left_out_words(of: Verdicts) -> str:
 
 
 KS = (1, 2, 3, 5)
-"""How many keys."""
+"""The number of keys."""
 
 
 @dataclass(frozen=True)

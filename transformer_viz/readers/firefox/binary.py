@@ -44,7 +44,7 @@ class Item:
 
     @property
     def n_numbers(self) -> int:
-        """How many numbers the tensor has."""
+        """The number of the tensor's numbers."""
         return math.prod(self.shape)
 
 
@@ -116,12 +116,12 @@ def numbers(file: BinaryIO, item: Item) -> np.ndarray:
         if not (math.isfinite(multiplier) and multiplier > 0):
             raise FileError(f"{short_repr(item.name)} has the multiplier {multiplier}, which must be a number above 0")
         with np.errstate(over="ignore"):  # what is not finite is refused below
-            found = np.frombuffer(data, np.int8, n).astype(np.float32) / np.float32(multiplier)
+            numbers = np.frombuffer(data, np.int8, n).astype(np.float32) / np.float32(multiplier)
     else:
-        found = np.frombuffer(data, "<f4", n).astype(np.float32)
-    if not np.isfinite(found).all():
+        numbers = np.frombuffer(data, "<f4", n).astype(np.float32)
+    if not np.isfinite(numbers).all():
         raise FileError(f"{short_repr(item.name)} has a number that is not finite")
-    return found
+    return numbers
 
 
 def text(file: BinaryIO, item: Item) -> str:

@@ -83,7 +83,7 @@ class Contents:
 
 
 def is_one(folder: Path) -> bool:
-    """Whether a folder has a file that is named like Marian's weights, compressed or not."""
+    """Tells whether a folder has a file that is named like Marian's weights, compressed or not."""
     return untrusted_files.is_folder(folder) and any(_is_weights(path) for path in untrusted_files.list_folder(folder))
 
 
@@ -161,7 +161,7 @@ def read_contents(folder: Path, name: str) -> Contents:
 
 
 def _is_weights(path: Path) -> bool:
-    """Whether a file is named like Marian's weights, compressed or not."""
+    """Tells whether a file is named like Marian's weights, compressed or not."""
     return _MODEL.fullmatch(path.name.removesuffix(".gz")) is not None
 
 

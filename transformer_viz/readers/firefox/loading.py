@@ -28,7 +28,7 @@ _WHY_NO_SELF_ATTENTION = (
     "a memory that every token fades and adds to, so there are no weights between written tokens"
 )
 _MODULES = {"embedding": "embedding", "output": "output_bias"}
-"""What blocks outside of the layers are called in our module, by their role."""
+"""The names in our module of blocks outside of the layers, by their role."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FirefoxModel:
 
     @cached_property
     def architecture(self) -> Architecture:
-        """How it is built."""
+        """The model's architecture."""
         return architecture_of_translator(self.network.config)
 
     @property

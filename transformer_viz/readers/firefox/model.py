@@ -36,7 +36,7 @@ class Recurrence(nn.Module):
         self.keep = nn.Linear(width, width)
 
     def forward(self, x: Tensor, before: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """What each step adds, (batch, step, d_model), and the cell after the last step, (batch, d_model).
+        """Computes what each step adds, (batch, step, d_model), and the cell after the last step, (batch, d_model).
 
         `before` is the cell before the first step; None is zeros.
         """
@@ -74,7 +74,7 @@ class DecoderLayer(nn.Module):
         tap: Tap | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
-        """As `model.blocks.DecoderLayer`. A step reads those before it alone, so that no padding behind it needs a mask."""
+        """See `model.blocks.DecoderLayer`. A step reads those before it alone, so that no padding behind it needs a mask."""
         place, first = ("decoder", self.layer), cache.length if cache else 0
 
         def recurrence(y: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ class Shortlist:
         return is_allowed.scatter_(1, self.table[real].flatten(1), True)
 
     def __call__(self, so_far: DecodingState, scores: Tensor) -> Tensor:
-        """As `decoding.reader.Rules`."""
+        """Keeps a shortlist's tokens, as `decoding.reader.Rules` do."""
         allowed = self.allowed(so_far.source, so_far.source_padding, scores.shape[-1])
         return torch.where(allowed, scores, float("-inf"))
 

@@ -41,7 +41,7 @@ ObservedStack = tuple[Sequence[ModuleCall], Sequence[ModelLayer], Sequence[Place
 
 
 def architecture_of(stacks: Mapping[Side, ObservedStack], sizes: Sizes, output: Any) -> Architecture:
-    """How a model of these sizes is built; `output` is the module that makes logits, or None."""
+    """Describes how a model of these sizes is built; `output` is the module that makes logits, or None."""
     drawn = []
     for side, (calls, layers, places) in stacks.items():
         numbers, blocks, left = [], [], iter(places)

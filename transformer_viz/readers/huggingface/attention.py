@@ -55,7 +55,7 @@ class Call:
     output: Tensor
 
     def is_applied(self, tolerance: float) -> bool:
-        """Whether the output is the values weighted with the weights, as far as the shapes allow it to be told.
+        """Tells whether the output is the values weighted with the weights, as far as the shapes allow it to be told.
 
         `tolerance` is how far it may be from that, of its largest number.
         """
@@ -83,7 +83,7 @@ def register() -> None:
 
 
 def interfaces() -> tuple[Any, Any, Any]:
-    """Where transformers looks for attentions by their names, and for their masks, and the mask of its eager attention.
+    """Finds where transformers looks for attentions by their names, and for their masks, and the mask of its eager attention.
 
     Raises:
         ImportError: this version of transformers has none.
@@ -105,7 +105,7 @@ def observe_attention(now: Pass | Witness | None) -> Generator[None]:
 
 
 def is_now(this: Pass) -> bool:
-    """Whether calls of attention go to this pass now, in this thread."""
+    """Tells whether calls of attention go to this pass now, in this thread."""
     return _NOW.get() is this
 
 
@@ -179,7 +179,7 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
 
 
 def _lowest(dtype: torch.dtype) -> float:
-    """What is added to a masked score: finite in float32 too, in which many families take the softmax of any type.
+    """The number that is added to a masked score: finite in float32 too, in which many families take the softmax of any type.
 
     The least float64 is −∞ there, and a row that may see nothing, as padding before a prompt, would be NaN.
     """

@@ -32,7 +32,7 @@ _REFUSED = ("fusion_config", "kernel_config", "distributed_config")
 _SPARE = 2**23
 """Bytes that a model may have besides its weights, for an unsaved head and for computed positions and masks."""
 _SHARED = 4
-"""How many copies of a weight a model may make before it ties them: in encoder, decoder, embedding and output."""
+"""The most copies of a weight that a model may make before it ties them: in encoder, decoder, embedding and output."""
 _MOST_WORDS, _SPARE_WORDS, _LARGEST_TOKENIZER = 2**20, 2**10, 2**26
 _MOST_RULES, _MOST_GROWTH, _MOST_ADDED = 64, 200, 256
 """Steps of a tokenizer one after the other, how many times as long they may make a text, and tokens that one may add to it."""
@@ -227,7 +227,7 @@ def _rules(step: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _growth(rule: Mapping[str, Any]) -> float:
-    """How many times as long a rule can make a text, at the least 1."""
+    """The factor by which a rule can lengthen a text, at the least 1."""
     kind = rule.get("type")
     if kind == "Replace":
         text, content = rule["pattern"].get("String"), len(rule["content"])

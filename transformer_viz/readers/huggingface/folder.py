@@ -84,13 +84,13 @@ def read_contents(folder: Path, name: str) -> Contents:
 
 
 def name_of(folder: Path) -> str:
-    """What a model in a folder is called: the folder's name, or in a Hugging Face cache the model's id there."""
+    """Names the model in a folder: the folder's name, or in a Hugging Face cache the model's id there."""
     real = Path(os.path.realpath(folder))
     return real.parent.parent.name.removeprefix("models--").replace("--", "/") if _is_cached(real) else real.name
 
 
 def _is_cached(folder: Path) -> bool:
-    """Whether it is `models--ORGANISATION--NAME/snapshots/REVISION`, which holds links into the cache."""
+    """Tells whether it is `models--ORGANISATION--NAME/snapshots/REVISION`, which holds links into the cache."""
     return folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--")
 
 

@@ -20,7 +20,7 @@ _DEFAULT_LENGTH = 64
 
 
 def _is_id(value: Any, n: int) -> bool:
-    """Whether it is a token of a vocabulary of n."""
+    """Tells whether it is a token of a vocabulary of n."""
     return type(value) is int and 0 <= value < n
 
 

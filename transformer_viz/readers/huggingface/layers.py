@@ -199,27 +199,27 @@ def _branches(parts: Sequence[tuple[ModuleCall, ...]], stream: Tensor, end: Tens
 
 
 def is_same(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors have the same numbers but for rounding; their axes before the last may be split differently."""
+    """Tells whether two tensors have the same numbers but for rounding; their axes before the last may be split differently."""
     if a.numel() != b.numel() or a.shape[-1] != b.shape[-1]:
         return False
     return torch.allclose(a.reshape(-1), b.reshape(-1), rtol=_TOLERANCE, atol=_TOLERANCE * float(b.abs().max()))
 
 
 def is_linear(module: nn.Module) -> bool:
-    """Whether a module multiplies by a matrix, as `nn.Linear` and transformers' `Conv1D` do."""
+    """Tells whether a module multiplies by a matrix, as `nn.Linear` and transformers' `Conv1D` do."""
     weight = getattr(module, "weight", None)
     return isinstance(weight, Tensor) and weight.dim() == 2 and not isinstance(module, nn.Embedding)
 
 
 def is_norm(module: nn.Module) -> bool:
-    """Whether a module is a norm: by its name, or with vectors of parameters only."""
+    """Tells whether a module is a norm: by its name, or with vectors of parameters only."""
     parameters = [*module.parameters()]
     is_named = "Norm" in type(module).__name__
     return next(module.children(), None) is None and (is_named or (bool(parameters) and all(p.dim() == 1 for p in parameters)))
 
 
 def _projects(call: ModuleCall, attention: Call) -> bool:
-    """Whether a module is the output projection of an attention."""
+    """Tells whether a module is the output projection of an attention."""
     return is_linear(call.module) and is_same(call.given, attention.output.flatten(2))
 
 

@@ -66,7 +66,7 @@ class HuggingFaceModel:
 
     @property
     def generation(self) -> dict[str, Any]:
-        """What of its generation config is in force, and its languages; nothing where it writes nothing."""
+        """The part of its generation config that is in force, and its languages; empty where it writes nothing."""
         if not self.network.kind.writes:
             return {}
         named = {"source_language": self.source_language, "target_language": self.target_language}
@@ -111,7 +111,7 @@ class HuggingFaceModel:
 
     @property
     def options(self) -> ModelOptions:
-        """How it reads and writes, as far as it has a choice."""
+        """Its options of reading and writing."""
         generation, asked = self.network.generation, self.network.generation.target
         has_rules = self.network.kind.writes and (generation.settings or generation.refused)
         return ModelOptions(
@@ -175,7 +175,7 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         ModelError: no model, or one that is not safe to open, too large, or not recorded completely.
         DeviceError: out of memory.
     """
-    found = read_contents(folder, name)
+    contents = read_contents(folder, name)
     # By the package's own description: importing transformers takes seconds.
     try:
         installed = version("transformers")
@@ -183,13 +183,13 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         raise ModelError(f"{name}: transformers is not installed. {_INSTALL}") from None
     if not re.match(_VERSIONS, installed):
         raise ModelError(f"{name}: transformers {installed} is installed; 5.23 or later, but below 6, is needed. {_INSTALL}")
-    check_memory(found.description, name, device)
+    check_memory(contents.description, name, device)
     say("looking at its tokenizer", None)
-    bounds.check_tokenizer(folder, found.weights, name)
+    bounds.check_tokenizer(folder, contents.weights, name)
     say("starting transformers", None)
     with devices.memory_errors(device), _loading_errors(folder, name):
         with quiet_transformers(), _counted(say):
-            model, tokenizer = _open(folder, found, name, say)
+            model, tokenizer = _open(folder, contents, name, say)
             model = model.to(device).eval().requires_grad_(False)
         say("looking whether all of its attention is seen", 1.0)
         return wrap_model(model, tokenizer, name)
@@ -256,7 +256,7 @@ def _separator(model: Any, tokenizer: Any, reader: HuggingFaceReader) -> int | N
 
 
 def _wrappers(names: Iterable[str]) -> dict[str, str] | None:
-    """What `torch.compile` and parallel training put before the names of weights, as patterns to leave out; None = nothing."""
+    """Patterns of what `torch.compile` and parallel training put before the names of weights; None = nothing."""
     names = [*names]
     patterns = {r"_orig_mod\.": any("_orig_mod." in name for name in names)}
     patterns[r"^module\."] = all(name.removeprefix("_orig_mod.").startswith("module.") for name in names)
@@ -304,7 +304,7 @@ def classes_of(config: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def _loading_errors(folder: Path, name: str) -> Generator[None]:
-    """What transformers says about files that it cannot use, in one line that names no path."""
+    """Shortens what transformers says about files that it cannot use to one line that names no path."""
     try:
         yield
     except TransformerVizError:

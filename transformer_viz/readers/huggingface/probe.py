@@ -121,7 +121,7 @@ def tokens_of(model: Any, n: int) -> Tensor:
 
 
 def _returned_attentions(model: Any) -> dict[Kind, list[Tensor]]:
-    """What the model itself returns, with its own eager attention; of a model of one stack as the decoder's."""
+    """Computes what the model itself returns, with its own eager attention; of a model of one stack as the decoder's."""
     model.set_attn_implementation("eager")
     source, target = tokens_of(model, _N_SOURCE), tokens_of(model, _N_TARGET)
     attentions: dict[Kind, Any]
@@ -170,7 +170,7 @@ def _compare(model: Any, returned: dict[Kind, list[Tensor]], calls: dict[Kind, l
 
 
 def _has_scores(call: Call) -> bool:
-    """Whether a softmax over the scores as `scores_of` computes them, masked, is what the call did."""
+    """Tells whether a softmax over the scores as `scores_of` computes them, masked, is what the call did."""
     scores = attention.scores_of(call.query, call.key, call.options).masked_fill(call.masked, float("-inf"))
     return scores.shape == call.weights.shape and torch.allclose(scores.softmax(-1), call.weights, atol=1e-5)
 

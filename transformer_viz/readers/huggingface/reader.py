@@ -22,7 +22,7 @@ from transformer_viz.readers.huggingface.probe import ProbedModel, model_errors,
 from transformer_viz.terms import Kind, ModelKind
 
 _TOLERANCE = 1e-3
-"""How far logits with a cache may be from those without, of the largest: sums in another order round differently."""
+"""The tolerance between logits with a cache and those without, of the largest: sums in another order round differently."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class HuggingFaceReader:
         return {"encoder_outputs": returned, "attention_mask": _real(memory[..., 0], source_padding)}
 
     def positions(self, real: Tensor, tokens: Tensor) -> dict[str, Tensor]:
-        """Where the last tokens stand, padding not counted, for a model that is told."""
+        """The positions of the last tokens, padding not counted, for a model that is told."""
         if "position_ids" not in signature(self.model.forward).parameters:
             return {}
         return {"position_ids": (real.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :]}

@@ -17,15 +17,15 @@ _NLLB = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
 PAIR = " ||| "
 """Stands between two texts that are read as one, such as a question and a passage."""
 _SPACE = "▁"
-"""How SentencePiece writes a space."""
+"""The sign that SentencePiece writes for a space."""
 _ONE_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-"""How SentencePiece writes a byte of a character that it has no piece for."""
+"""The form in which SentencePiece writes a byte of a character that it has no piece for."""
 _NO_CHARACTER = re.compile("[\udc80-\udcff]")
 """A byte of no whole character, as `surrogateescape` leaves them."""
 
 
 def is_ordinary(error: BaseException) -> bool:
-    """Whether it is an exception, or a panic of the library in Rust, which derives from no `Exception`."""
+    """Tells whether it is an exception, or a panic of the library in Rust, which derives from no `Exception`."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
@@ -177,7 +177,7 @@ class HuggingFaceTokenizer(PieceTokenizer):
 
 
 def _labels(tokenizer: Any, n_ids: int) -> tuple[str, ...]:
-    """Of the ids from 0 on; what the tokenizer does not name is its number."""
+    """The labels of the ids from 0 on; an id without a name is its number."""
     kept = set(tokenizer.added_tokens_decoder)
     decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
     decoders = frozenset() if decoder is None else frozenset(_types(json.loads(decoder.__getstate__())))
@@ -189,7 +189,7 @@ def _labels(tokenizer: Any, n_ids: int) -> tuple[str, ...]:
 
 
 def spelt(piece: str, decoders: Collection[str]) -> str:
-    """What a piece spells; what does not spell a whole character as its bytes, `<0xE2><0x80>`.
+    """Spells a piece; less than a whole character as its bytes, `<0xE2><0x80>`.
 
     Args:
         piece: as the tokenizer names it.

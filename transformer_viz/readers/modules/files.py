@@ -33,7 +33,7 @@ class ModuleFile:
 
     @classmethod
     def of(cls, text: str) -> "ModuleFile":
-        """What was named.
+        """Reads a file and a function from their text.
 
         Raises:
             ModelError: it is no file and function, or the file is not there.
@@ -55,12 +55,12 @@ class ModuleFile:
 
     @property
     def description(self) -> Description:
-        """What is known before it is loaded."""
+        """Describes the model before it is loaded."""
         return Description(FAMILY, 0, 0)
 
 
 def is_one(text: str) -> bool:
-    """Whether a text names a file and a function in it."""
+    """Tells whether a text names a file and a function in it."""
     return _NAMED.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Which attention is the encoder's, the decoder's or cross-attention: told by asking the module again.
+"""Tells the encoder's, the decoder's and cross-attention apart, by asking the module again.
 
 Names and shapes do not tell it: source and target may be equally long, and one module may be used three times. So the module is
 asked once more with a target that is one token shorter, and once with such a source. Rows that change their number with the
@@ -66,7 +66,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _Change:
-    """How the shape of a softmax changed when one side had one token less: rows by axis, and columns."""
+    """The change of a softmax's shape when one side had one token less: rows by axis, and columns."""
 
     rows: tuple[int, ...]
     columns: int
@@ -113,7 +113,7 @@ def find_attention(passes: Passes, first: Pass, source: Tensor | None, target: T
 
 
 def _asked(passes: Passes, sides: dict[Side, Tensor], side: Side, seen: Seen) -> tuple[Seen, int]:
-    """What was seen of a pass with one token less on one side, and 1; or with one more, and −1, where less is not possible."""
+    """The softmaxes of a pass with one token less on one side, and 1; or with one more, and −1, where less is not possible."""
     ids, why = sides[side], ""
     axis = 1 if ids.shape[0] == 1 else 0
     shorter, longer = ids.narrow(axis, 0, ids.numel() - 1), torch.cat([ids, ids.narrow(axis, ids.numel() - 1, 1)], axis)
@@ -149,7 +149,7 @@ def _change(one: Softmax, other: Softmax, factor: int) -> _Change:
 def _answer(
     softmax: Softmax, changes: dict[Side, _Change], lengths: dict[Side, int], others: Sequence[Softmax]
 ) -> KnownAttention | Unseen | None:
-    """What a softmax is; None where it is no attention between tokens."""
+    """Names the kind of a softmax; None where it is no attention between tokens."""
     rows = {side: [axis for axis, n in enumerate(change.rows) if n] for side, change in changes.items()}
     has_rows, has_columns = any(rows.values()), any(change.columns for change in changes.values())
     n_rows = softmax.weights.numel() // softmax.shape[-1]
@@ -202,7 +202,7 @@ def _is_same(a: Tensor, b: Tensor | None) -> bool:
 
 
 def _stack(passes: Passes, first: Pass, known: Sequence[KnownAttention], sides: dict[Side, Tensor], pad_id: int | None) -> Kind:
-    """Whether a model of one stack is a decoder, whose rows see nothing later; without a sign, what it was given as."""
+    """Tells whether a model of one stack is a decoder, whose rows see nothing later; without a sign, what it was given as."""
     ((side, ids),) = sides.items()
     given: Kind = "decoder" if side == "target" else "encoder"
     is_causal = _is_causal(first.seen, known)

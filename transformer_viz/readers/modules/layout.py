@@ -1,4 +1,4 @@
-"""Where batch, heads and queries stand in the softmax of a module, and how its numbers become (batch, head, query, …)."""
+"""Finds the axes of batch, heads and queries in the softmax of a module, and how its numbers become (batch, head, query, …)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What each of torch's operators is to the tap: it makes weights, multiplies or moves them, masks scores, or none of it."""
+"""The role of each of torch's operators: it makes weights, multiplies or moves them, masks scores, or none of it."""
 
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ UNKNOWN = None, None
 
 
 def role_of(packet: Any) -> Role:
-    """What is done with an operator; `opaque` is attention as a whole, a fused kernel."""
+    """The treatment of an operator; `opaque` is attention as a whole, a fused kernel."""
     if packet in SOFTMAXES or packet is aten._log_softmax:
         return "softmax"
     if packet in PRODUCTS:

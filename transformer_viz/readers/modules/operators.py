@@ -32,7 +32,7 @@ from transformer_viz.readers.modules.running import Place, RunningModules
 from transformer_viz.readers.modules.scores import MadeTensors
 
 _FAITHFUL = 1e-3
-"""How far rows of weights that come from no softmax may be from 1 and still count as weights."""
+"""The tolerance of rows of weights that come from no softmax: their distance from 1 and still count as weights."""
 
 
 class NotChangeable(Exception):
@@ -91,7 +91,7 @@ class Softmax:
 
 
 class Changes(Protocol):
-    """What changes the attention of a pass, softmax by softmax."""
+    """Changes the attention of a pass, softmax by softmax."""
 
     def weights(self, softmax: Softmax) -> Tensor:
         """The weights to apply, in the shape of `softmax.applied`; that tensor itself where nothing changes."""
@@ -138,7 +138,7 @@ class _Operand:
 
 @dataclass
 class Seen:
-    """What was seen of a pass.
+    """The softmaxes and products of a pass.
 
     Attributes:
         softmaxes: in their order.
@@ -150,7 +150,7 @@ class Seen:
 
 
 class _Operators:
-    """What is done with each operator. In a class that is no mode: torch would wrap the method of one so that its first call
+    """The treatment of each operator. In a class that is no mode: torch would wrap the method of one so that its first call
     imports the compiler, which takes seconds.
 
     Args:
@@ -478,7 +478,7 @@ def _key_axis(operand: _Operand, n_keys: int) -> int | None:
 
 
 def _replayed(step: _Step, index: Tensor) -> Tensor:
-    """What an operator makes of the places of the weights. What it adds is at −1."""
+    """Follows the places of the weights through an operator. An axis that it adds is at −1."""
     args = step.args
     if step.func.overloadpacket in (aten.cat, aten.stack):
         parts = [index if i == step.place[1] else torch.full_like(part, -1, dtype=torch.long) for i, part in enumerate(args[0])]
@@ -493,12 +493,12 @@ def _replayed(step: _Step, index: Tensor) -> Tensor:
 
 
 def is_parameter(tensor: Tensor) -> bool:
-    """Whether a tensor is a parameter or a view of one; torch has no public name for what a view is of."""
+    """Tells whether a tensor is a parameter or a view of one; torch has no public name for what a view is of."""
     return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
 
 
 def _are_weights(given: Tensor, contracted: int) -> bool:
-    """Whether the numbers of a matrix are weights: none negative, with rows that sum to 1, and not one for each row."""
+    """Tells whether the numbers of a matrix are weights: none negative, with rows that sum to 1, and not one for each row."""
     if not given.is_floating_point() or given.dim() < 2 or given.shape[contracted] < 2:
         return False
     sums = given.sum(contracted)

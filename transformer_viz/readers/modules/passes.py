@@ -26,7 +26,7 @@ _OURS = [Path(torch.__file__).parent, Path(__file__).parents[2], Path(torch.__fi
 
 @dataclass(frozen=True)
 class Pass:
-    """What one pass returned, and what was seen of it."""
+    """The output of one pass, and its softmaxes."""
 
     returned: Any
     seen: Seen
@@ -49,7 +49,7 @@ class Passes:
 
     @property
     def device(self) -> torch.device:
-        """Where its parameters are."""
+        """The device of its parameters."""
         return next((parameter.device for parameter in self.model.parameters()), torch.device("cpu"))
 
     def run(self, *ids: Tensor, changes: Changes | None = None, is_searching: bool = False) -> Pass:
@@ -101,5 +101,5 @@ def error_words(error: BaseException) -> str:
 
 
 def _is_hers(file: str) -> bool:
-    """Whether a file is not of torch, of transformers or of this package."""
+    """Tells whether a file is not of torch, of transformers or of this package."""
     return not any(Path(file).is_relative_to(folder) for folder in _OURS) and not file.startswith("<frozen")

@@ -22,12 +22,12 @@ from transformer_viz.readers.modules.passes import Passes, prepared
 from transformer_viz.terms import KIND_TITLES, Kind, ModelKind
 
 _SAME = 1e-3
-"""How far weights as they are applied may be from those of the softmax, where a mask is changed."""
+"""The tolerance between applied weights and those of the softmax, where a mask is changed."""
 
 
 @dataclass(frozen=True)
 class AttentionPlace:
-    """Where one softmax of a pass belongs.
+    """The place of one softmax of a pass.
 
     Attributes:
         site: its kind and layer.
@@ -44,7 +44,7 @@ class AttentionPlace:
 
 @dataclass(frozen=True)
 class _Memory:
-    """What was read of the sources: nothing yet, since the module reads all at once.
+    """The sources' memory: nothing yet, since the module reads all at once.
 
     Attributes:
         source: int (batch, source).
@@ -297,7 +297,7 @@ class _Tapped:
         return places[softmax.number] if softmax.number < len(places) else None
 
     def _call(self, tap: Tap, place: AttentionPlace, name: TapName, value: Tensor) -> Tensor:
-        """What a tap makes of one intermediate, (batch, head, query, last).
+        """Lets a tap change one intermediate, (batch, head, query, last).
 
         Where the heads of a layer are computed one by one, it sees all of them so far, and zeros in the place of the others.
         Of a module in half precision it sees single: numpy has no bfloat16.

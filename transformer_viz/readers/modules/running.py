@@ -1,4 +1,4 @@
-"""Which modules of a model are running in this thread, and where they stand among its layers."""
+"""Follows the modules of a model that run in this thread, and their place among its layers."""
 
 import threading
 from collections.abc import Collection, Generator
@@ -88,7 +88,7 @@ class RunningModules:
         return tuple(places)
 
     def given(self, names: Collection[str]) -> list[Any]:
-        """What the innermost module was given for those of its parameters that have one of these names."""
+        """The arguments that the innermost module was given for those of its parameters that have one of these names."""
         if not self._stack:
             return []
         running = self._stack[-1]

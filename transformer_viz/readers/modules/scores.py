@@ -12,7 +12,7 @@ from transformer_viz.readers.modules.operator_roles import MOVES, VIEWS, aten
 
 
 class Made(NamedTuple):
-    """How a tensor was made; `before` is what an operator that works in place was given."""
+    """The operator that made a tensor; `before` is what an operator that works in place was given."""
 
     tensor: Tensor
     func: Any
@@ -22,7 +22,7 @@ class Made(NamedTuple):
 
 
 class MadeTensors:
-    """How the tensors of a pass were made since its last softmax, as far as they may be scores.
+    """Remembers how the tensors of a pass were made since its last softmax, as far as they may be scores.
 
     Most come from a product and were only moved: nothing more is known of them and none is held, or the hidden states of a
     layer would be. What may have been masked is held with what made it, so that its id is used by no other.
@@ -43,7 +43,7 @@ class MadeTensors:
         self._begun[id(made)] = ref(made)
 
     def carried(self, made: Tensor, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """What an operator moved or scaled; a factor that is a tensor may be a mask."""
+        """Remembers a tensor that an operator moved or scaled; a factor that is a tensor may be a mask."""
         is_of_two = len(args) > 1 and isinstance(args[1], Tensor)
         if not is_of_two and self._is_begun(args[0]):
             self._begun[id(made)] = ref(made)
@@ -51,12 +51,12 @@ class MadeTensors:
             self._made[id(made)] = made, func, args, kwargs, None
 
     def changed(self, made: Tensor, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], before: Tensor | None) -> None:
-        """What an operator made that may mask scores; `before` is what one that works in place was given."""
+        """Remembers a tensor that may mask scores; `before` is what one that works in place was given."""
         self._begun.pop(id(made), None)
         self._made[id(made)] = made, func, args, kwargs, before
 
     def copied(self, given: Tensor) -> Tensor:
-        """What an operator is about to change in place, known to be made as that was."""
+        """Remembers a tensor before it changes in place, known to be made as that was."""
         before = given.clone()
         if self._is_begun(given):
             self.begun(before)
@@ -72,7 +72,7 @@ class MadeTensors:
         return id(given) in self._made or self._is_begun(given)
 
     def _how(self, tensor: Any) -> Made | None:
-        """How a tensor was made; whole numbers are nobody's scores."""
+        """Looks up how a tensor was made; whole numbers are no scores."""
         made = self._made.get(id(tensor))
         return None if made is None or not made[0].is_floating_point() else Made._make(made)
 
@@ -162,7 +162,7 @@ class MadeTensors:
         return scores
 
     def _is_of_product(self, tensor: Tensor) -> bool:
-        """Whether a tensor is scores, and no mask: it was made of a product."""
+        """Tells whether a tensor is scores, and no mask: it was made of a product."""
         if self._is_begun(tensor):
             return tensor.is_floating_point()
         made = self._how(tensor)
@@ -200,7 +200,7 @@ def _either(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 
 
 def _is_low(value: Any) -> bool:
-    """Whether a number, or every number of a tensor, is as low as that of a mask."""
+    """Tells whether a number, or every number of a tensor, is as low as that of a mask."""
     return bool((value <= HIDDEN).all()) if isinstance(value, Tensor) else isinstance(value, int | float) and value <= HIDDEN
 
 

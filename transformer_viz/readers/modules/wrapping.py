@@ -70,7 +70,7 @@ class ModuleModel:
 
     @property
     def device(self) -> torch.device:
-        """Where its parameters are."""
+        """The device of its parameters."""
         return self.network.passes.device
 
     @property
@@ -85,7 +85,7 @@ class ModuleModel:
 
     @property
     def default_max_length(self) -> int:
-        """As many tokens as it can write, but no more than 64."""
+        """The number of tokens that it can write, at most 64."""
         if self.task is not None:
             return min(self.task.max_target_length + 1, self.network.sizes.longest_target)
         return min(64, self.network.sizes.longest_target)
@@ -181,7 +181,7 @@ def _is_of_hugging_face(model: nn.Module) -> bool:
 
 
 def _kind_of(model: nn.Module, call: Call | None, has_start: bool) -> ModelKind:
-    """How many arguments it needs; of one stack, which it is shows later."""
+    """Counts the arguments that it needs; of one stack, the kind shows later."""
     try:
         parameters = signature(call or model.forward).parameters.values()
     except (TypeError, ValueError):
@@ -375,7 +375,7 @@ def _n_heads(one: KnownAttention, weights: Tensor) -> int:
 
 
 def _heads(name: str, places: Sequence[tuple[AttentionPlace, int]], batch: Pass) -> dict[Kind, int]:
-    """How many heads the layers of each kind have.
+    """Counts the heads of the layers of each kind.
 
     Raises:
         ModelError: they have different numbers.

@@ -200,7 +200,7 @@ def _outputs(output_ids: Any, target: list[int], rows: Tensor | None, n_steps: i
 
 
 def _is_one_axis(ids: Any) -> bool:
-    """Whether ids were given as (length,), so that a batch axis may stand on either side."""
+    """Tells whether ids were given as (length,), so that a batch axis may stand on either side."""
     return torch.as_tensor(ids).dim() == 1
 
 

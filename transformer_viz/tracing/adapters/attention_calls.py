@@ -59,7 +59,7 @@ def _by_head(one: KnownAttention, softmax: Softmax) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was recorded of one pass, from whichever source.
+    """The record of one pass, from whichever source.
 
     Attributes:
         returned: by the model.
@@ -141,7 +141,7 @@ def check_calls(model: nn.Module, calls: Sequence[AttentionCall], softmax_column
 
 
 def _fault(call: AttentionCall, module: nn.Module, columns: int | None) -> str:
-    """What is wrong with the weights of a call, in words; empty where nothing is.
+    """Names what is wrong with the weights of a call, in words; empty where nothing is.
 
     Rows that do not sum to 1 come from a sink where the softmax had more columns than there are keys, and most often where its
     output is scaled.

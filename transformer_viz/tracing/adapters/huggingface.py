@@ -1,4 +1,4 @@
-"""What attention does inside a Hugging Face model, for every family that calls it through their `AttentionInterface`.
+"""Records the attention inside a Hugging Face model, for every family that calls it through their `AttentionInterface`.
 
 Their default kernel computes no weights, and returns none without an error. For the run ours stands in its place, as it does
 for good in a model that is loaded (`readers/huggingface/attention.py`): every call is told to the run that it belongs to. What
@@ -34,11 +34,11 @@ INSTALL = "pip install 'transformers>=5.23,<6'"
 _SECOND_SEQUENCE = ("key_value_states", "encoder_hidden_states")
 """The parameters through which the attention modules of transformers take the source in cross-attention."""
 _TOLERANCE = 1e-2
-"""How far an output may be from the weighted values, as a share of its largest number, since half precision rounds."""
+"""The tolerance between an output and the weighted values, as a share of its largest number, since half precision rounds."""
 
 
 def install_hint() -> str:
-    """What to install for a Hugging Face model, where it is not installed."""
+    """The line that installs transformers, where it is not installed."""
     try:
         is_there = find_spec("transformers") is not None
     except (ImportError, ValueError):

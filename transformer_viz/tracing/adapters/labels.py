@@ -42,7 +42,7 @@ def flat(ids: Tensor | None) -> list[int]:
 
 
 def padding(ids: Tensor, pad_id: int | None, *, everywhere: bool) -> Tensor:
-    """Where ids are padding, bool in the shape of `ids` (…, position).
+    """Finds the ids that are padding, bool in the shape of `ids` (…, position).
 
     A decoder may start with the padding symbol, as T5 and Marian do: there only what comes after the last real
     token counts, and the first position never.

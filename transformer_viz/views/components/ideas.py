@@ -10,7 +10,7 @@ import streamlit as st
 
 from transformer_viz.language import later, say
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.state import own_text
+from transformer_viz.views.state import focus, own_text
 
 _WAY = "idea "
 
@@ -26,6 +26,7 @@ class Idea:
         read: the tokens of the text.
         written: those that the model writes.
         links: for each that is written, the place of the one that it comes from.
+        head: layer and head of cross-attention that look there, from 0; the run opens with it.
     """
 
     model: str
@@ -34,6 +35,7 @@ class Idea:
     read: tuple[str, ...]
     written: tuple[str, ...]
     links: tuple[int, ...]
+    head: tuple[int, int]
 
     def to_browser(self) -> dict[str, Any]:
         """As `ideas.js` draws it."""
@@ -41,7 +43,7 @@ class Idea:
 
 
 IDEAS = (
-    Idea("reverse", "hello", later("backwards"), tuple("hello"), tuple("olleh"), (4, 3, 2, 1, 0)),
+    Idea("reverse", "hello", later("backwards"), tuple("hello"), tuple("olleh"), (4, 3, 2, 1, 0), (0, 0)),
     Idea(
         "german",
         "ich weiß, dass die alte Frau gestern das Buch gelesen hat",
@@ -49,6 +51,7 @@ IDEAS = (
         ("ich", "weiß", ",", "dass", "die", "alte", "Frau", "gestern", "das", "Buch", "gelesen", "hat"),
         ("I", "know", "that", "the", "old", "woman", "read", "the", "book", "yesterday"),
         (0, 1, 3, 4, 5, 6, 10, 8, 9, 7),
+        (1, 3),
     ),
     Idea(
         "numbers",
@@ -57,6 +60,7 @@ IDEAS = (
         ("sieben", "hundert", "drei", "und", "zwanzig"),
         ("7", "2", "3"),
         (0, 4, 2),
+        (1, 0),
     ),
 )
 
@@ -74,6 +78,7 @@ def choose(way: str) -> bool:
     state = st.session_state
     state.checkpoint = state.text_checkpoint = idea.model
     state.text = idea.text
+    focus.go_to_head("cross", *idea.head)
     own_text.chosen()
     return True
 

@@ -66,7 +66,9 @@ def show(
         if deep:
             deep_mosaic.boxes(seen, measured.of(at.kind))
         focus.unit_offer(trace)
-        below()
+        # The first question stands alone.
+        if curtain.offer is None:
+            below()
     measured.row()
 
 
