@@ -152,3 +152,14 @@ def test_without_anywidget_the_error_says_what_to_install_and_the_trace_keeps_it
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install anywidget" in done.stdout
+
+
+@needs("anywidget")
+def test_a_widget_in_chinese_is_chinese_later_too(model: tv.Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = Browser(tv.widget(model, "hello", language="zh"), monkeypatch)
+    assert '"▶ Play": "▶ 播放"' in browser.widget._esm and "逐步播放器" in browser.widget._esm
+    _, (packed,) = browser.ask("run")
+    assert json.loads(gzip.decompress(packed))["kinds"]["cross"]["title"] == "交叉注意力"
+    _, sentences, *_ = browser.ask("head", run=0, head="cross.1.1")[1]
+    assert json.loads(zlib.decompress(sentences, -zlib.MAX_WBITS))[0][0] == ["strong", "第 1 步，共 6 步："]
+    assert "▶ 播放" not in tv.widget(model, "hello")._esm
