@@ -112,7 +112,7 @@ def _pack(data: dict[str, Any], trace: Trace, *, with_answer: bool) -> None:
         kept = reasons if reasons.ndim == 2 else packed_heads.packed_reasons(reasons)
         data["kinds"][kind] |= {"packed": packed.heads, "reasons": kept}
         error = max(error, packed.error)
-    data["made"].append(say("weights rounded to 16 bits, by at most {error}", error=f"{error:.1g}"))
+    data["made"].append(say("weights rounded to 16 bits, by at most {error}", error=rounded_words(error, 1)))
 
 
 @with_keywords(ShownOptions, DEFAULTS)
