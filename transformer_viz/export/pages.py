@@ -32,6 +32,7 @@ from transformer_viz.figures import files, page_templates
 from transformer_viz.figures.colour_scale import Scale
 from transformer_viz.keywords import with_keywords
 from transformer_viz.language import current, say, speaking
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.trace.window import window
