@@ -7,7 +7,6 @@ import streamlit as st
 
 from transformer_viz.comparison.compare import Comparison, compare
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.figures.attention import SWITCHED_OFF
 from transformer_viz.language import later, listed, say, sentences
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.sentences.compare_words import heads_off_words, tokens_read
@@ -202,7 +201,7 @@ def _say_sizes(comparison: Comparison) -> None:
     for name, run in (("A", comparison.a), ("B", comparison.b)):
         # Its own map, and the difference of it, look as if nothing had been done.
         words += [
-            say("{name}: {head} is {switched_off}", name=name, head=head, switched_off=say(SWITCHED_OFF))
+            say("{name}: {head} is switched off: its output is 0; its weights are computed as before.", name=name, head=head)
             for head in heads_off_words(run)
         ]
     if words:

@@ -53,7 +53,7 @@ def start(trace: Trace) -> None:
         "heads_page",
         {page: page_words(trace, page) for page in pages},
         here,
-        said=lambda page: page_words(trace, page, said=say),
+        said={page: page_words(trace, page, said=say) for page in pages}.__getitem__,
     )
 
 
