@@ -22,8 +22,8 @@ _CSS = """
 .st-key-pages a { min-height: 2.1rem; }
 .brand { display: flex; align-items: center; gap: 0.5rem; margin: 0 0.8rem 0 0.5rem; white-space: nowrap; }
 .brand img { width: 22px; flex: none; }
-.language {
-  display: block; height: 1.6rem; padding: 0 0.5rem; overflow: hidden; line-height: 1.6rem;
+.st-key-pages .language {
+  display: block; height: 1.6rem; min-height: 0; padding: 0 0.5rem; overflow: hidden; line-height: 1.6rem;
   color: var(--muted); font-size: 0.875rem; white-space: nowrap;
 }
 /* For those who do not see the link that is marked. */
