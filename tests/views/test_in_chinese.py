@@ -20,12 +20,12 @@ Transformer Viz English Hugging Face Spearman Wilson BLEU CSV PDF PNG SVG Parque
 Vaswani Abnar Zuidema Chefer Ferrando Kobayashi Meng Guo Papineni DeYoung Och Ney Chen Etienne et al nostalgebraist pandas
 torch-reference shared-norm bias-free start pad output all norm torch nn
 ALTI rollout NaN dropout Dropout GELU ReLU tanh exp logits? softmax vierzehn auto cpu cookie npz json config float16
-float32 float64
+float32 float64 Gemma3ForCausalLM gemma3\\W*_text
 """
 """Words that no language translates: proper names, units, formats, and what is typed in Python or on the command line."""
 NOT_TRANSLATED = (
     r"python -m [^\n]*|trainings: .* again\.|Source\\?: Xiong.*|TRANSFORMER_VIZ_\w+|\d+ .?s\b|kind:query.*?= ?5|cross:off"
-    r"|cross:3-5.*3=5"
+    r"|cross:3-5.*3=5|- decoder, layers? \d[^\n]*"
     r"|\b(?:step|loss|token_accuracy|sequence_accuracy|learning_rate|attention_entropy|held_out|mass_0_1)\b"
 )
 """What stays English: messages of files, the sources of variants, edits as text, and the columns of a history."""

@@ -59,14 +59,11 @@ def show(setup: Setup) -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    st.markdown(
-        say(
-            "**{model_class}** of the family {family}, padded on the {padding}.",
-            model_class=literal(found.model_class),
-            family=literal(found.family),
-            padding=say(found.padding),
-        )
-    )
+    about = {"model_class": literal(found.model_class), "family": literal(found.family)}
+    if found.padding == "left":
+        st.markdown(say("**{model_class}** of the family {family}, padded on the left.", **about))
+    else:
+        st.markdown(say("**{model_class}** of the family {family}, padded on the right.", **about))
     st.markdown("\n".join(f"- {literal(group.title)}" for group in found.groups))
     for note in found.notes:
         st.markdown(literal(note))
