@@ -205,8 +205,8 @@ class Attention:
         if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
             raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")
         check_codes(f"{kind}: the mask", reasons)
-        # NaN is both the lowest and the highest for numpy, so two cells are enough to look at.
-        lowest, highest = weights.item(weights.argmin()), weights.item(weights.argmax())
+        # NaN is both the lowest and the highest for numpy. `argmin` would copy an array that nobody may write on.
+        lowest, highest = weights.min(), weights.max()
         if not may_be_nan and not (math.isfinite(lowest) and math.isfinite(highest)):
             raise TraceError(f"{kind}: attention holds numbers that are not finite")
         if lowest < 0 or (math.isnan(lowest) and (weights < 0).any()):
