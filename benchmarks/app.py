@@ -63,7 +63,8 @@ def _switch(app: Page, name: str, own: str) -> float:
     """
     app.evaluate(
         """(own) => bench.on(document, 'click', () => true, () => () => {
-          const charts = [...document.querySelectorAll('.stMain .chart')].filter((chart) => chart.checkVisibility() && !chart.ariaHidden);
+          const isSeen = (chart) => chart.checkVisibility() && !chart.ariaHidden;
+          const charts = [...document.querySelectorAll('.stMain .chart')].filter(isSeen);
           const isDone = document.querySelector('[data-test-script-state="notRunning"]');
           const areDrawn = charts.length && charts.every((chart) => chart.__drawn || chart.data);
           return isDone && document.querySelector(`.st-key-${own}`) && areDrawn;

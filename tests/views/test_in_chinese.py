@@ -14,6 +14,7 @@ from tests.views import viewer
 from tests.views.drawn import charts
 from transformer_viz.language import languages
 from transformer_viz.views.state import visit_language
+from transformer_viz.views.state.lesson_place import lessons
 
 NAMES = """
 Transformer Viz English Hugging Face Spearman Wilson BLEU CSV PDF PNG SVG Parquet JSON CUDA MPS CPU GPU MB GB Xavier
@@ -180,6 +181,23 @@ def test_the_language_of_a_visit(start, monkeypatch, query, cookies, browser, la
     monkeypatch.setattr(type(st.context), "cookies", cookies)
     monkeypatch.setattr(type(st.context), "locale", browser)
     assert start("learn", **query).session_state["language"] == language
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        ({"lesson": "map.2"}, "en"),
+        ({"lesson": "map.2", "lang": "zh"}, "zh"),
+        ({"lesson": "zh.map.2"}, "zh"),
+        ({"lesson": "zh.map.2", "lang": "en"}, "zh"),
+        ({"lesson": "en.map.2", "lang": "zh"}, "en"),
+    ],
+)
+def test_a_lesson_is_in_the_language_of_the_page_unless_its_link_names_one(start, query, language) -> None:
+    at = start(None, **query)
+    titles = {code: lesson.steps[1].title for code in ("en", "zh") for lesson in lessons(code)[0] if lesson.name == "map"}
+    said = "".join(one.proto.body for one in at.get("html"))
+    assert [code for code, title in titles.items() if f"<h2>{title}</h2>" in said] == [language]
 
 
 def test_two_visitors_have_a_language_each_and_the_same_runs(start, everything) -> None:

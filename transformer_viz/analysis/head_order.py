@@ -1,6 +1,8 @@
 """Sorts all heads of a kind by a measure, for models with too many heads to look at each."""
 
-from collections.abc import Iterator
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,18 +15,20 @@ from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
 
+_AT_ONCE = min(4, os.cpu_count() or 1)
 LAYERS, ROLE = "layers", "role"
 """The order of the model, and heads of one name (`head_names`) side by side."""
 
 
 def offered(trace: Trace, kind: Kind) -> tuple[str, ...]:
     """The measures that heads of this kind have."""
-    first = next(_by_layer(trace, kind))
+    heads = _of_layer(trace, kind, 0)
+    first = replace(heads, weights=heads.weights[:, :1], allowed=heads.allowed[:, :1], rows=heads.rows[:, :1])
     return tuple(name for name, measure in MEASURES.items() if measure.of(first) is not None)
 
 
 def statistic(trace: Trace, kind: Kind, name: str) -> np.ndarray:
-    """A measure of every head, (layer, head) float64; NaN where a head has none. One layer after the other, since all of a deep
+    """A measure of every head, (layer, head) float64; NaN where a head has none. A few layers at a time, since all of a deep
     model's weights in float64 would be several times the run.
 
     Raises:
@@ -32,8 +36,11 @@ def statistic(trace: Trace, kind: Kind, name: str) -> np.ndarray:
     """
     if name not in (known := offered(trace, kind)):
         raise OptionError(f"measure {name!r} is not possible for {kind} attention here; choose one of {join_names(known)}")
-    rows = (MEASURES[name].of(heads) for heads in _by_layer(trace, kind))
-    return np.concatenate([row for row in rows if row is not None])
+    layers = range(trace.attentions[kind].n_layers)
+    # numpy lets other threads compute meanwhile.
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        rows = pool.map(lambda place: MEASURES[name].of(_of_layer(trace, kind, place)), layers)
+        return np.concatenate([row for row in rows if row is not None])
 
 
 def ordered(trace: Trace, kind: Kind, by: str = LAYERS) -> list[tuple[int, int]]:
@@ -81,6 +88,5 @@ def graded_head(trace: Trace) -> tuple[int, int] | None:
     return trace.cross.layers[place], head
 
 
-def _by_layer(trace: Trace, kind: Kind) -> Iterator[HeadRows]:
-    for place in range(trace.attentions[kind].n_layers):
-        yield HeadRows.of(trace, kind, slice(place, place + 1))
+def _of_layer(trace: Trace, kind: Kind, place: int) -> HeadRows:
+    return HeadRows.of(trace, kind, slice(place, place + 1))

@@ -104,10 +104,10 @@ class HeadRows:
     def of(cls, trace: Trace, kind: Kind, layers: slice = slice(None)) -> "HeadRows":
         """One run, of all layers or some; its weights as they are."""
         attention = trace.attentions[kind]
-        masked, weights = attention.mask, attention.weights[layers]
+        masked, exact = attention.mask, attention.weights[layers].astype(np.float64)
         allowed = ~(masked[None, None] if masked.ndim == 2 else masked[layers])
-        rows = real_queries(trace, kind) & allowed.any(-1) & has_weight(weights)
-        exact = np.where(rows[..., None], weights, 0).astype(np.float64)
+        rows = real_queries(trace, kind) & allowed.any(-1) & has_weight(exact)
+        exact[~rows] = 0
         return cls(kind, exact, allowed, rows, Positions.of(trace, kind))
 
     def uniform(self) -> "HeadRows":

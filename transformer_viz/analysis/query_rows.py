@@ -14,6 +14,8 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD
 
 Side = Literal["source", "target"]
+_CELLS_AT_ONCE = 2**18
+"""Weights that stay in the processor's own memory, as numbers and as logarithms."""
 
 
 def real_queries(trace: Trace, kind: Kind) -> np.ndarray:
@@ -72,10 +74,12 @@ def mean_over(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def entropies(weights: np.ndarray) -> np.ndarray:
     """Entropy of each row in nats, (…, query) float64; 0 · log 0 is 0."""
+    if weights.size > _CELLS_AT_ONCE and weights.ndim > 2:
+        return np.stack([entropies(part) for part in weights])
     exact = weights.astype(np.float64, copy=False)
     # Only a weight of 0 is below `tiny`; times the logarithm of `tiny` it gives 0.
-    logs = np.log(np.maximum(exact, np.finfo(np.float64).tiny))
-    return -np.einsum("...k,...k->...", exact, logs)
+    logs = np.maximum(exact, np.finfo(np.float64).tiny)
+    return -np.einsum("...k,...k->...", exact, np.log(logs, out=logs))
 
 
 def true_keys(trace: Trace) -> tuple[int | None, ...]:

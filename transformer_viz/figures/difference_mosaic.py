@@ -62,7 +62,8 @@ def difference_mosaic(
     if heads is not None:
         places = [(layers.index(layer), head) for layer, head in heads]
         # Nothing differs in tiles that are missing in the last row.
-        numbers, masked = (in_rows(cells, places, columns, 0) for cells in (laid.difference, laid.masked))
+        across = columns or laid.difference.shape[1]
+        numbers, masked = (in_rows([cells[place] for place in places], across, 0) for cells in (laid.difference, laid.masked))
         laid = AlignedMaps(numbers, laid.present, masked)
     blocks = block_sizes(laid.difference.shape)
     if blocks != (1, 1):

@@ -91,23 +91,16 @@ def mosaic(
         hidden = attention.is_covered[:, None]
         weights, masked = np.where(hidden, np.float32(np.nan), weights), masked & ~hidden
     has_masks = masked.any()
-    tiles = heads or (ordered(trace, kind) if columns else None)
-    if tiles is not None:
-        places = [(attention.layer_index(layer), head) for layer, head in tiles]
-        # Tiles that are missing in the last row are not masked, and no numbers.
-        weights, masked = in_rows(weights, places, columns, np.nan), in_rows(masked, places, columns, False)
-    weights = colour_scale.scaled(weights.astype(np.float32, copy=False), masked, scale)
-    blocks = block_sizes(weights.shape)
-    if blocks != (1, 1):
-        # The strongest allowed weight of each block, and the blocks of which every cell is masked.
-        weights = np.where(masked, np.float32(0), weights)
-        for axis, block in zip((2, 3), blocks, strict=True):
-            starts = np.arange(0, weights.shape[axis], block)
-            weights = np.fmax.reduceat(weights, starts, axis)
-            masked = np.logical_and.reduceat(masked, starts, axis)
+    tiles = heads or ordered(trace, kind)
+    places, n_across = [(attention.layer_index(layer), head) for layer, head in tiles], columns or weights.shape[1]
+    blocks = block_sizes((-(-len(places) // n_across), n_across, *weights.shape[2:]))
+    # One tile after the other, since all of a deep run at once do not stay in the processor's own memory.
+    weights, masked = zip(*[_thinned(weights[place], masked[place], scale, blocks) for place in places], strict=True)
+    # Tiles that are missing in the last row are not masked, and no numbers.
+    weights, masked = in_rows(weights, n_across, np.nan), in_rows(masked, n_across, False)
     best = best_head(trace) if kind == "cross" else None
     best = None if best is None or not np.isfinite(best[2]) else best[:2]
-    grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus, best)
+    grid = HeadGrid(attention.layers, weights.shape[1:], tiles if heads or columns else None, focus, best)
     size = say("each cell the strongest of {rows} × {columns}", rows=blocks[0], columns=blocks[1])
     marks = enumerated([*([say("grey: masked")] if has_masks else []), *([say("★: best head")] if best else [])])
     name = kind_title(trace, kind, in_full=False)
@@ -127,11 +120,23 @@ def mosaic(
     return grid.figure(maps, [], title, kind, blocks, style, height)
 
 
-def in_rows(of_all: np.ndarray, places: Sequence[tuple[int, int]], columns: int | None, missing: float) -> np.ndarray:
-    """(layer, head, …) -> (row of tiles, column, …), in the order of `places`; the last row is filled up with `missing`."""
-    width, tiles = columns or of_all.shape[1], [of_all[place] for place in places]
-    tiles += [np.full_like(tiles[0], missing)] * (-len(tiles) % width)
-    return np.stack(tiles).reshape(-1, width, *of_all.shape[2:])
+def _thinned(weights: np.ndarray, masked: np.ndarray, scale: Scale, blocks: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """One head on a colour scale, (query, key): of each block the strongest allowed weight, and whether all of it is masked."""
+    weights = colour_scale.scaled(weights.astype(np.float32, copy=False), masked, scale)
+    if blocks == (1, 1):
+        return weights, masked
+    weights = np.where(masked, np.float32(0), weights)
+    for axis, block in enumerate(blocks):
+        starts = np.arange(0, weights.shape[axis], block)
+        weights = np.fmax.reduceat(weights, starts, axis)
+        masked = np.logical_and.reduceat(masked, starts, axis)
+    return weights, masked
+
+
+def in_rows(tiles: Sequence[np.ndarray], width: int, missing: float) -> np.ndarray:
+    """(…) of each tile -> (row of tiles, column, …), `width` side by side; the last row is filled up with `missing`."""
+    filled = [*tiles, *[np.full_like(tiles[0], missing)] * (-len(tiles) % width)]
+    return np.stack(filled).reshape(-1, width, *tiles[0].shape)
 
 
 def block_sizes(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -205,12 +205,21 @@ class Attention:
         if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
             raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")
         check_codes(f"{kind}: the mask", reasons)
-        # NaN is both the lowest and the highest for numpy. `argmin` would copy an array that nobody may write on.
-        lowest, highest = weights.min(), weights.max()
+        lowest, highest = _extremes(weights)
         if not may_be_nan and not (math.isfinite(lowest) and math.isfinite(highest)):
             raise TraceError(f"{kind}: attention holds numbers that are not finite")
         if lowest < 0 or (math.isnan(lowest) and (weights < 0).any()):
             raise TraceError(f"{kind}: attention holds negative numbers")
+
+
+def _extremes(weights: np.ndarray) -> tuple[np.floating, np.floating]:
+    """The lowest and the highest number; NaN where one is NaN, which is both for numpy."""
+    bits = weights.view(f"i{weights.itemsize}")
+    if bits.min() >= 0:
+        # Bits of numbers from 0 on are in their order, NaN the last; as whole numbers halves are compared ten times as fast.
+        return bits.min().view(weights.dtype), bits.max().view(weights.dtype)
+    # `argmin` would copy an array that nobody may write on.
+    return weights.min(), weights.max()
 
 
 class Attentions(dict[Kind, Attention]):

@@ -77,6 +77,9 @@ function changeLanguage(event, folder) {
   event.preventDefault();
   const address = new URL(location.href), name = "transformer_viz_language";
   address.searchParams.set("lang", link.hreflang);
+  // A lesson without a language is in the page's.
+  const lesson = address.searchParams.get("lesson");
+  if (lesson) address.searchParams.set("lesson", lesson.replace(/^[a-z]{2,3}\./, ""));
   document.cookie = `${name}=${link.hreflang}; path=${folder}; max-age=${YEAR_S}; samesite=lax`;
   location.assign(address);
 }

@@ -1,9 +1,10 @@
 """The place in a lesson (step, answer, open hints), which the link holds, read and changed.
 
-`lesson=map.3` is the step, in another language `lesson=zh.map.3`; `lesson_answer` what was answered there; and `lesson_card`
-what the card shows: `d2f` where what was to be done is done, two hints are open, and the card is folded. `lesson=map.3` alone
-goes to where the step begins. The finished steps of each lesson are in a cookie of the browser, which a session can read before
-its first picture; without cookies they last as long as the session.
+`lesson=map.3` is the step, in the page's language where the lesson is there in it, and `lesson=zh.map.3` in one that is
+named; `lesson_answer` what was answered there; and `lesson_card` what the card shows: `d2f` where what was to be done is done,
+two hints are open, and the card is folded. `lesson=map.3` alone goes to where the step begins. The finished steps of each
+lesson are in a cookie of the browser, which a session can read before its first picture; without cookies they last as long as
+the session.
 """
 
 import re
@@ -70,8 +71,9 @@ class Place:
 
     @property
     def word(self) -> str:
-        """As the link has it."""
-        return f"{'' if self.language == 'en' else f'{self.language}.'}{self.lesson.name}.{self.number + 1}"
+        """As the link has it; on an English page an English one names no language."""
+        named = "" if self.language == language() == ENGLISH else f"{self.language}."
+        return f"{named}{self.lesson.name}.{self.number + 1}"
 
 
 @dataclass(frozen=True)
@@ -126,12 +128,15 @@ def _shipped(language: str) -> tuple[list[Lesson], list[str]]:
 
 def read_place(word: str) -> Place | None:
     """The step that a link names; None for what is none."""
-    *language, name, number = ["", "", *word.split(".")][-3:]
-    code = next(iter(filter(None, language)), "en")
-    if code not in languages() or not re.fullmatch(r"[1-9]\d?", number, re.ASCII):
+    *named, name, number = ["", *word.split(".")][-3:]
+    if not re.fullmatch(r"[1-9]\d?", number, re.ASCII):
         return None
-    lesson = next((one for one in lessons(code)[0] if one.name == name), None)
-    return None if lesson is None or int(number) > len(lesson.steps) else Place(code, lesson, int(number) - 1)
+    # A teacher's own lesson may be there in English alone.
+    for code in [*filter(None, named)] or [language(), ENGLISH]:
+        lesson = next((one for one in lessons(code)[0] if one.name == name), None) if code in languages() else None
+        if lesson is not None:
+            return Place(code, lesson, int(number) - 1) if int(number) <= len(lesson.steps) else None
+    return None
 
 
 def language() -> str:
