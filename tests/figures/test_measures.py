@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,17 @@ def norms(run: Trace, kind: Kind = "cross") -> Attribution:
 
 def second(figure: dict[str, Any]) -> list[dict[str, Any]]:
     return [trace for trace in figure["data"] if trace.get("xaxis") == "x3"]
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_each_map_has_its_labels_at_its_own_edges(run: Trace, narrow: bool) -> None:
+    layout = spec(figures.player(run, "cross.2.3", 1, measure=cause(run), style=Style(narrow=narrow)))["layout"]
+    for number in ("", "2", "3"):
+        assert layout[f"xaxis{number}"].get("anchor", "y") == f"y{number}"
+        assert layout[f"yaxis{number}"].get("anchor", "x") == f"x{number}"
+    down = [layout[f"yaxis{number}"]["domain"] for number in ("", "3", "2")]
+    # In a narrow figure there is room for labels below each.
+    assert not narrow or all(below[1] < above[0] - 0.05 for above, below in pairwise(down))
 
 
 @pytest.mark.parametrize("kind", ["cross", "decoder"])

@@ -284,7 +284,5 @@ STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
         f"Over many texts, {tab}": state("Over many texts", {"Survey": "reverse-small"}, Tab(tab))
         for tab in ("Agreement", "Outputs", "On trial")
     },
-    "Train, how it learned": state(
-        "Train", Address(learned="true"), "reverse\\-small", {"Attention": "encoder self-attention", "Head": "head 2"}
-    ),
+    "Train, how it learned": state("Train", Address(learned="true", checkpoint="reverse-small", kind="encoder", head="2")),
 }

@@ -41,7 +41,7 @@ def test_the_attention_in_focus_is_lit(start):
 def test_what_is_drawn_is_the_models_own_architecture(start, folder):
     config = ModelConfig.from_json(json.loads((folder / "reverse" / "config.json").read_text())["model"])
     [drawing] = drawings(start(text="abc", where="true"))
-    assert [block[1][0].tail for block in blocks(drawing)] == [f" {block.sentence}" for block in architecture_of(config)]
+    assert [block[1][1].tail for block in blocks(drawing)] == [block.sentence for block in architecture_of(config)]
 
 
 def test_it_is_there_while_the_answer_is_hidden_and_for_a_projector(start):

@@ -98,8 +98,9 @@ class SecondMap:
         headings = ((say("weights"), place["x"], place["y"]), (say(self.result.title), place["x3"], place["y3"]))
         return {
             # Cells without a cause are as the page: the map would have no edge.
-            f"xaxis{AXES}": {**columns, **edge(self.theme), "domain": place["x3"]},
-            f"yaxis{AXES}": {**rows, **own, "domain": place["y3"]},
+            # Where it stands below, its axes would otherwise lie on those of the weights.
+            f"xaxis{AXES}": {**columns, **edge(self.theme), "domain": place["x3"], "anchor": f"y{AXES}"},
+            f"yaxis{AXES}": {**rows, **own, "domain": place["y3"], "anchor": f"x{AXES}"},
             f"coloraxis{AXES}": colour_axis(
                 self.theme, self.size, (least, self.full), names, title=title, signed=signed, **bar
             ),

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError, join_names
-from transformer_viz.language import later, say
+from transformer_viz.language import known, later, say
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.tasks.copy import Copy
 from transformer_viz.tasks.dates import Dates
@@ -94,7 +94,7 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
             "longest": checkpoint.default_max_length,
             "example": task.examples()[0].text,
             "isBlankText": _reads(task, " "),
-            **({"refused": [task.refused, say(task.why_refused)]} if isinstance(task, Translation) and task.refused else {}),
+            **({"refused": [task.refused, known(task.why_refused)]} if isinstance(task, Translation) and task.refused else {}),
             "answer": _answer(task),
         },
         "weights": packed_weights(checkpoint.network.state_dict(), precision),

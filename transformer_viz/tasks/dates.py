@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, join_names
-from transformer_viz.language import later
+from transformer_viz.language import later, say
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies, need
-from transformer_viz.tasks.task import Example, check_length, check_symbols
+from transformer_viz.tasks.task import UNKNOWN_CHARACTER, Example, check_length, check_symbols
 from transformer_viz.vocabulary import Vocabulary
 
 LANGUAGES = {
@@ -90,9 +90,9 @@ class Dates(DrawnTask):
 
     def read(self, text: str) -> list[str]:
         if not text.strip():
-            raise InputError("The text is empty. Type a date in words or figures, such as 5. März 1986.")
-        possible = f"It knows the letters, figures and marks of dates in {join_names(LANGUAGES)}."
-        check_symbols(text, self.source_vocabulary, "Character {} is {}, which this model does not know. ", possible)
+            raise InputError(say("The text is empty. Type a date in words or figures, such as 5. März 1986."))
+        possible = say("It knows the letters, figures and marks of dates in {languages}.", languages=join_names(LANGUAGES))
+        check_symbols(text, self.source_vocabulary, UNKNOWN_CHARACTER, possible)
         check_length(len(text), self.max_length)
         return list(text)
 
@@ -100,7 +100,7 @@ class Dates(DrawnTask):
         return list(text)
 
     def read_target(self, text: str) -> list[str]:
-        sentence = "Character {} of the target is {}; this model writes figures and -, as in 1986-03-05."
+        sentence = later("Character {place} of the target is {symbol}; this model writes figures and -, as in 1986-03-05.")
         check_symbols(text, self.target_vocabulary, sentence)
         return list(text)
 

@@ -19,11 +19,11 @@ class German(Translation):
 
     name = "german"
     about = later("translates German sentences of a small world into English")
-    language = "German"
+    language = later("German")
     # Behind another word a capital makes the polite *you* of what is *she*, *they* or *her* without it.
     refused = r'\S\s+(Sie|Ihnen|Ihr|Ihre[mnrs]?)(?=[\s,.;:!?"]|$)'
-    why_refused = (
-        "with a capital is the polite form of you, which this model does not know. Write du or ihr for you, "
+    why_refused = later(
+        "{word} with a capital is the polite form of you, which this model does not know. Write du or ihr for you, "
         "and sie for she or they."
     )
     all_examples = (

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, join_names, short_repr
-from transformer_viz.language import later
+from transformer_viz.language import later, say
 from transformer_viz.schema import whole_number
-from transformer_viz.tasks.task import Example, Split, Task, check_length, check_share, check_symbols
+from transformer_viz.tasks.task import UNKNOWN_CHARACTER, Example, Split, Task, check_length, check_share, check_symbols
 from transformer_viz.vocabulary import Vocabulary
 
 PRINTABLE_ASCII = "".join(chr(code) for code in range(32, 127))
@@ -142,9 +142,11 @@ class Letters(Task):
 
     def _read(self, text: str, most: int) -> list[str]:
         if not text:
-            raise InputError(f"The text is empty. Type 1 to {most} characters: {self.possible()}.")
-        possible = f"It knows {self.possible()}. Take it out or choose another model."
-        check_symbols(text, self.source_vocabulary, "Character {} is {}, which this model does not know. ", possible)
+            raise InputError(
+                say("The text is empty. Type 1 to {most} characters: {possible}.", most=most, possible=self.possible())
+            )
+        possible = say("It knows {possible}. Take it out or choose another model.", possible=self.possible())
+        check_symbols(text, self.source_vocabulary, UNKNOWN_CHARACTER, possible)
         check_length(len(text), most)
         return list(text)
 
@@ -154,10 +156,10 @@ class Letters(Task):
     def possible(self) -> str:
         """The alphabet in words."""
         if self.alphabet == PRINTABLE_ASCII:
-            return "the letters A-Z and a-z, digits, punctuation and the space (95 printable ASCII characters)"
+            return say("the letters A-Z and a-z, digits, punctuation and the space (95 printable ASCII characters)")
         if self.alphabet == LOWER_CASE:
-            return "the letters a to z"
-        return f"{len(self.alphabet)} symbols: {join_names(self.alphabet)}"
+            return say("the letters a to z")
+        return say("{n} symbols: {symbols}", n=len(self.alphabet), symbols=join_names(self.alphabet))
 
     def examples(self) -> list[Example]:
         known = [

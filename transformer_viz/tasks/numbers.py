@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from transformer_viz.errors import InputError, join_names
-from transformer_viz.language import later
+from transformer_viz.language import later, say
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies
 from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.text_display import quote_text
@@ -55,23 +55,26 @@ class Numbers(DrawnTask):
     def read(self, text: str) -> list[str]:
         words = text.strip().lower()
         if not words:
-            raise InputError("The text is empty. Type a German number word from null to 999999, such as dreiundzwanzig.")
+            raise InputError(say("The text is empty. Type a German number word from null to 999999, such as dreiundzwanzig."))
         # A capital ẞ, and ss as Swiss people write it.
         words = words.replace("dreissig", "dreißig").replace(" ", "")
         parts = self.symbols(words)
         if "".join(parts) != words:
             raise InputError(
-                f"{quote_text(text, 60)} is not made of German number words. They are {join_names(_MORPHEMES)}, "
-                "written together."
+                say(
+                    "{text} is not made of German number words. They are {words}, written together.",
+                    text=quote_text(text, 60),
+                    words=join_names(_MORPHEMES),
+                )
             )
-        check_length(len(parts), self.max_length, "parts")
+        check_length(len(parts), self.max_length, later("parts"))
         return parts
 
     def symbols(self, text: str) -> list[str]:
         return _LONGEST_FIRST.findall(text)
 
     def read_target(self, text: str) -> list[str]:
-        sentence = "Character {} of the target is {}; this model writes the digits 0 to 9."
+        sentence = later("Character {place} of the target is {symbol}; this model writes the digits 0 to 9.")
         check_symbols(text, self.target_vocabulary, sentence)
         return list(text)
 

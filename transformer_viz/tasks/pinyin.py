@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 
 from transformer_viz.errors import InputError
-from transformer_viz.language import later
+from transformer_viz.language import later, say
 from transformer_viz.tasks.corpus import Corpus, Pair, need, spelled
-from transformer_viz.tasks.task import Example, Split, check_length, check_symbols
+from transformer_viz.tasks.task import UNKNOWN_CHARACTER, Example, Split, check_length, check_symbols
 from transformer_viz.text_display import quote_text
 
 _LONGEST = 12
@@ -49,10 +49,10 @@ class Pinyin(Corpus):
 
     def read(self, text: str) -> list[str]:
         if not text:
-            raise InputError(f"The text is empty. Type 1 to {self.max_length} Chinese characters.")
+            raise InputError(say("The text is empty. Type 1 to {most} Chinese characters.", most=self.max_length))
         n_known = len(self.source_vocabulary.symbols)
-        possible = f"It knows the {n_known:,} Chinese characters of its phrases, simplified, without spaces."
-        check_symbols(text, self.source_vocabulary, "Character {} is {}, which this model does not know. ", possible)
+        possible = say("It knows the {n:,} Chinese characters of its phrases, simplified, without spaces.", n=n_known)
+        check_symbols(text, self.source_vocabulary, UNKNOWN_CHARACTER, possible)
         check_length(len(text), self.max_length)
         return list(text)
 
@@ -60,8 +60,8 @@ class Pinyin(Corpus):
         return list(text)
 
     def read_target(self, text: str) -> list[str]:
-        possible = "Syllables carry tone marks and are set apart by spaces, as in: chóng qìng."
-        sentence = "Syllable {} is {}, which this model does not know. "
+        possible = say("Syllables carry tone marks and are set apart by spaces, as in: chóng qìng.")
+        sentence = later("Syllable {place} is {symbol}, which this model does not know.")
         check_symbols(text.split(), self.target_vocabulary, sentence, possible, quote_text)
         return text.split()
 

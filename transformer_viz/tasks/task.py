@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, OptionError, join_names, short_repr
-from transformer_viz.language import later
+from transformer_viz.language import known, later, say, sentences
 from transformer_viz.schema import finite_number, whole_number
 from transformer_viz.text_display import character_words
 from transformer_viz.vocabulary import END, SPECIAL_TOKENS, START, Vocabulary
@@ -203,6 +203,9 @@ class Task(ABC):
         return [i - 1 if 0 < i < end else None for i in range(len(framed))]
 
 
+UNKNOWN_CHARACTER = later("Character {place} is {symbol}, which this model does not know.")
+
+
 def check_symbols(
     symbols: Sequence[str],
     vocabulary: Vocabulary,
@@ -215,19 +218,27 @@ def check_symbols(
     Args:
         symbols: of a text.
         vocabulary: what is possible.
-        sentence: as in `Character {} is {}`, for the place and the symbol.
-        possible: the rest of the message.
+        sentence: a template with `place` and `symbol`; in the language of now, as all about a text that somebody has typed.
+        possible: a sentence behind it.
         words: puts a symbol into words.
     """
     for place, symbol in enumerate(symbols, start=1):
         if symbol not in vocabulary.ids or symbol in SPECIAL_TOKENS:
-            raise InputError(sentence.format(place, words(symbol)) + possible)
+            raise InputError(sentences(filter(None, [say(sentence, place=place, symbol=words(symbol)), possible])))
 
 
-def check_length(length: int, most: int, unit: str = "characters") -> None:
+def check_length(length: int, most: int, unit: str = later("characters")) -> None:
     """Raises an InputError for a text of more than `most` units."""
     if length > most:
-        raise InputError(f"The text has {length} {unit}; this model reads at most {most}. Take {length - most} out.")
+        raise InputError(
+            say(
+                "The text has {length} {unit}; this model reads at most {most}. Take {over} out.",
+                length=length,
+                unit=known(unit),
+                most=most,
+                over=length - most,
+            )
+        )
 
 
 def check_share(share: object) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from transformer_viz.errors import InputError, join_names
-from transformer_viz.language import later
+from transformer_viz.language import later, say
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies, spelled
 from transformer_viz.tasks.task import Example, check_length, check_symbols
 from transformer_viz.text_display import quote_text
@@ -47,16 +47,19 @@ class Sentences(Corpus):
         words = self._words(text, self.source_vocabulary)
         if not words:
             possible = join_names(self.source_vocabulary.symbols)
-            raise InputError(f"The text is empty. Type 1 to {self.max_length} of these words: {possible}.")
-        check_length(len(words), self.max_length, "words")
+            raise InputError(
+                say("The text is empty. Type 1 to {n} of these words: {words}.", n=self.max_length, words=possible)
+            )
+        check_length(len(words), self.max_length, later("words"))
         return words
 
     def read_target(self, text: str) -> list[str]:
         return self._words(text, self.target_vocabulary)
 
     def _words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        possible = f"It knows {join_names(vocabulary.symbols)}. Words are set apart by spaces."
-        check_symbols(text.split(), vocabulary, "Word {} is {}, which this model does not know. ", possible, quote_text)
+        possible = say("It knows {words}. Words are set apart by spaces.", words=join_names(vocabulary.symbols))
+        sentence = later("Word {place} is {symbol}, which this model does not know.")
+        check_symbols(text.split(), vocabulary, sentence, possible, quote_text)
         return text.split()
 
     def spell(self, symbols: Sequence[str]) -> str:

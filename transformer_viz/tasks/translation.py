@@ -15,6 +15,7 @@ import numpy as np
 
 from transformer_viz.errors import InputError, join_names
 from transformer_viz.grammar import Grammar, SentencePair, draw, load_grammar, read, tree_pair
+from transformer_viz.language import known, later, say, sentences
 from transformer_viz.tasks.corpus import DrawnTask, Vocabularies, spelled
 from transformer_viz.tasks.task import check_length
 from transformer_viz.text_display import quote_text
@@ -45,7 +46,7 @@ class Translation(DrawnTask):
             deeper, and `longer` are sentences of all other kinds.
         language: what it reads, for people.
         refused: a regular expression of what would be read as another word; its first group is the word. Live pages have it.
-        why_refused: how the sentence about it goes on behind the word.
+        why_refused: the sentence about it, a template with `word`.
     """
 
     language: ClassVar[str]
@@ -79,19 +80,28 @@ class Translation(DrawnTask):
 
     def read(self, text: str) -> list[str]:
         if self.refused and (match := re.search(self.refused, text)) is not None:
-            raise InputError(f"{quote_text(match[1])} {self.why_refused}")
+            raise InputError(say(self.why_refused, word=quote_text(match[1])))
         words = self.symbols(text)
         if not words:
             raise InputError(
-                f"The text is empty. Type a sentence in {self.language} of at most {self.max_length} words and marks."
+                say(
+                    "The text is empty. Type a sentence in {language} of at most {n} words and marks.",
+                    language=known(self.language),
+                    n=self.max_length,
+                )
             )
         for word in words:
             if word not in self.source_vocabulary or word in SPECIAL_TOKENS:
                 near = get_close_matches(spelling(word), self._spellings, _NEAREST, 0.6)
-                known = list(dict.fromkeys(self._spellings[key] for key in near))
-                offered = f"The nearest that it knows: {join_names(known)}." if known else "It knows nothing like it."
-                raise InputError(f"{quote_text(word, 60)} is no word that this model knows. {offered}")
-        check_length(len(words), self.max_length, "words and marks")
+                nearest = list(dict.fromkeys(self._spellings[key] for key in near))
+                offered = (
+                    say("The nearest that it knows: {words}.", words=join_names(nearest))
+                    if nearest
+                    else say("It knows nothing like it.")
+                )
+                unknown = say("{word} is no word that this model knows.", word=quote_text(word, 60))
+                raise InputError(sentences([unknown, offered]))
+        check_length(len(words), self.max_length, later("words and marks"))
         return words
 
     def symbols(self, text: str) -> list[str]:

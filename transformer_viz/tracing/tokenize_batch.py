@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from transformer_viz.decoding.token_batch import n_given_of
 from transformer_viz.errors import InputError, ModelError, OptionError
+from transformer_viz.language import say
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.schema import whole_number
 from transformer_viz.terms import ModelKind
@@ -26,8 +27,19 @@ def framed_sources(model: LoadedModel, texts: Sequence[str]) -> list[list[int]]:
     rows = [model.tokenizer.encode_source(text) for text in texts]
     longest, most = max(map(len, rows)), longest_source(model)
     if longest > most:
-        framing = "" if model.task is None else f" with {START} and {END}"
-        raise InputError(f"The text makes {longest} tokens{framing}; this model reads at most {most}. Shorten it.")
+        if model.task is None:
+            raise InputError(
+                say("The text makes {n} tokens; this model reads at most {most}. Shorten it.", n=longest, most=most)
+            )
+        raise InputError(
+            say(
+                "The text makes {n} tokens with {start} and {end}; this model reads at most {most}. Shorten it.",
+                n=longest,
+                most=most,
+                start=START,
+                end=END,
+            )
+        )
     known = reader.sizes.source_vocabulary
     if model.task is None and any(number >= known for row in rows for number in row):
         raise ModelError(

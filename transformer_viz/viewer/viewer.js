@@ -77,6 +77,9 @@ export class Viewer {
   constructor(root, on = {}) {
     this.#root = root;
     this.#on = on;
+    // What signs mean that a style draws, for who does not see them.
+    const said = { right: say("guessed right"), wrong: say("guessed wrong"), flag: say("your flag"), paint: say("painted") };
+    for (const [name, words] of Object.entries(said)) root.style.setProperty(`--said-${name}`, JSON.stringify(words));
     const { signal } = this.#ends, charts = () => [this.#maps[this.#place.kind], ...Object.values(this.#small), ...on.others?.() ?? []];
     this.#player = new ViewersPlayer(root, signal, {
       stepped: (why, how) => this.#stepped(why, how),

@@ -49,7 +49,7 @@ export class Text {
     const { cut, most, unit, example, isBlankText, refused } = this.reading, [ids] = this.ids;
     if (!text || (!text.trim() && !isBlankText)) throw new InputError(say("The text is empty. Type at most {most} {unit}, such as: {example}", { most, unit, example }));
     const found = refused && text.match(new RegExp(refused[0], "u"));
-    if (found) throw new InputError(say("“{word}” {why}", { word: found[1], why: refused[1] }));
+    if (found) throw new InputError(say(refused[1], { word: `“${found[1]}”` }));
     const symbols = CUTS[cut](text, this.source);
     symbols.forEach((symbol, place) => {
       if (ids.has(symbol) && ids.get(symbol) >= SPECIAL.length) return;

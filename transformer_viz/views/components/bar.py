@@ -16,7 +16,7 @@ from transformer_viz.model import devices
 from transformer_viz.readers.modules.tokenizer import ListTokenizer
 from transformer_viz.tracing.tokenize_batch import longest_source
 from transformer_viz.views.cache import limits, model_list
-from transformer_viz.views.components import decoding, mask_tokens, option_notes, viewer, ways
+from transformer_viz.views.components import decoding, lesson_card, mask_tokens, option_notes, viewer, ways
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, levels, link, own_text, switches
 from transformer_viz.views.state.display_options import AUTO, DisplayOptions
@@ -278,6 +278,7 @@ def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | Non
     try:
         return make()
     except InputError as error:
+        lesson_card.nothing_is_shown()
         draw = st.error if chosen.text else st.info
         draw(literal(str(error)), icon=":material/keyboard:")
         if isinstance(checkpoint, Checkpoint):

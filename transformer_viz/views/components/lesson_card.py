@@ -100,6 +100,12 @@ def waits() -> bool:
     return _CARD in st.session_state and st.session_state[_CARD].is_waiting
 
 
+def nothing_is_shown() -> None:
+    """What was typed cannot be read, so that a step that asks for another text is not done by it."""
+    if (card := st.session_state.get(_CARD)) is not None:
+        card.is_unread = True
+
+
 def ask(
     trace: Trace,
     model: LoadedModel,
@@ -154,7 +160,7 @@ class _Card:
         self.place, self.step, self.here = place, place.step, here
         self.shown, self.say = lesson_place.shown(), words(place.language)
         self.is_at_home = here == place.start.page
-        self.is_waiting = self._was_asked = False
+        self.is_waiting = self._was_asked = self.is_unread = False
         self._row: int | None = None
         self.flagged: Mapping[str, Any] | None = None
 
@@ -322,7 +328,7 @@ class _Card:
         names = names_of_page(page)
         now = Link(page, {name: word for name, word in said.items() if name in names})
         before = state.setdefault(BEFORE, now) if is_whole else now
-        if step.do is not None and is_whole:
+        if step.do is not None and is_whole and not self.is_unread:
             self.shown = replace(self.shown, is_done=self.shown.is_done or step.do.is_done(before, now))
             lesson_place.set_shown(self.shown)
             state[AWAITS] = not self.shown.is_done

@@ -1,9 +1,11 @@
 """The CSS that changes Streamlit's looks: less space, accessibility, and the settings of the reader's system."""
 
+import json
+
 import streamlit as st
 
 from transformer_viz.figures.theme import THEMES, Style, ThemeName
-from transformer_viz.language import say
+from transformer_viz.language import ENGLISH, current, say
 from transformer_viz.views.components import screen, term_tips
 
 _CSS = """
@@ -106,7 +108,8 @@ LARGE
   .st-key-bar [data-testid="stPopoverButton"] > div > [aria-hidden="true"] { display: none; }
   /* The sentence of a step says it too, and the picture stands in the first screen. */
   .st-key-focus-controls .told { display: none; }
-  .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
+  .st-key-pages > :not(:has(.st-key-page-here, .language), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
+  .st-key-pages .language { padding: 0 0.2rem; }
   .brand { margin: 0; }
   .brand b { display: none; }
   .st-key-pages a { padding-inline: clamp(1px, 1.6vw - 3px, 0.3rem); justify-content: center; }
@@ -140,6 +143,15 @@ _STAGE_ALONE = """<style>
 .stMainBlockContainer { padding-top: 1.1rem; }
 .st-key-focus-controls { display: none; }
 </style>"""
+_STREAMLITS_WORDS = """
+/* What Streamlit writes in English: hidden, and said in the page's language behind it. */
+[data-testid="stFileUploaderDropzone"] button p, [data-testid="stFileUploaderDropzoneInstructions"] span,
+[data-testid="InputInstructions"] { font-size: 0; }
+[data-testid="stFileUploaderDropzone"] button p::after { content: var(--say-upload); font-size: 1rem; }
+[data-testid="stFileUploaderDropzoneInstructions"] span { display: none; }
+[data-testid="InputInstructions"]::after { content: var(--say-enter); font-size: 0.75rem; }
+.stTextArea [data-testid="InputInstructions"]::after { content: var(--say-ctrl-enter); }
+"""
 _PRINTED_DARK = """/* Paper is white: a dark page is printed in its opposite colours, and what is red or blue stays so. */
 @media print {
   html { background: #fff; }
@@ -169,7 +181,14 @@ def apply() -> None:
     # Its switch is drawn later, and a link may have it.
     is_large = st.session_state.get("projector", st.query_params.get("projector") == "true")
     css = css.replace("LARGE", _LARGE if is_large else "")
-    st.html(css.replace("PRINT", term_tips.STYLE + (_PRINTED_DARK if theme() == "dark" else "")))
+    words = "" if current() == ENGLISH else _streamlits_words()
+    st.html(css.replace("PRINT", term_tips.STYLE + words + (_PRINTED_DARK if theme() == "dark" else "")))
+
+
+def _streamlits_words() -> str:
+    said = {"upload": say("Upload"), "enter": say("Press Enter to apply"), "ctrl-enter": say("Press Ctrl+Enter to apply")}
+    named = " ".join(f"--say-{name}: {json.dumps(words, ensure_ascii=False)};" for name, words in said.items())
+    return f":root {{ {named} }}{_STREAMLITS_WORDS}"
 
 
 def stage_alone() -> None:
