@@ -14,18 +14,18 @@ from transformer_viz.views.state import early_end, link, visit_language
 def page() -> None:
     """One run of somebody's page."""
     st.set_page_config(page_icon=navigation.MARK, layout="wide")
-    style.apply()
-    warm_up.wait()
-    language = speaking(visit_language.current())
-    with language, early_end.stopped(), page_slot(), long_jobs.whole_page():
-        here = navigation.show(views := pages())
-        try:
-            with link.sentence(here.TITLE, [view.TITLE for view in views]), lesson_card.beside(here.TITLE) as may_show:
-                if may_show:
-                    here.show()
-        finally:
-            viewer.keep_address(path(here) if here.ORDER else "", has_viewer=getattr(here, "HAS_VIEWER", False))
-            screen.watch()
+    with speaking(visit_language.current()):
+        style.apply()
+        warm_up.wait()
+        with early_end.stopped(), page_slot(), long_jobs.whole_page():
+            here = navigation.show(views := pages())
+            try:
+                with link.sentence(here.TITLE, [view.TITLE for view in views]), lesson_card.beside(here.TITLE) as may_show:
+                    if may_show:
+                        here.show()
+            finally:
+                viewer.keep_address(path(here) if here.ORDER else "", has_viewer=getattr(here, "HAS_VIEWER", False))
+                screen.watch()
 
 
 if __name__ == "__main__":

@@ -63,6 +63,23 @@ def test_nothing_is_wrong_with_a_page_as_it_opens(page: Page, server: str, name:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "width"), [("light", WIDE), ("dark", PHONE)])
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "open"])
+def test_nothing_is_wrong_with_a_page_in_chinese(page: Page, server: str, name: str, scheme: Any, width: int) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": TALLER})
+    page.goto(f"{server}{PAGES[name]}{'&' if '?' in PAGES[name] else '?'}lang=zh")
+    page.locator("main button:visible").first.wait_for()
+    at_rest(page)
+    assert page.evaluate("document.documentElement.lang") == "zh"
+    # Nothing is cut, the link to the other language included.
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    link = page.locator("a.language")
+    assert link.evaluate("(link) => link.scrollWidth <= link.clientWidth && link.getBoundingClientRect().right <= innerWidth")
+    assert not [*faults(page)]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "scheme", "width"), ALL)
 def test_nothing_is_wrong_with_anything_that_opens(page: Page, server: str, name: str, scheme: str, width: int) -> None:
     """Every tab, fold and popover."""
