@@ -434,7 +434,8 @@ def _draw_form(asked: Question, unanswered: Answer, row: int | None, worded: Wor
     with st.form(key=f"{key}-form", border=False):
         if asked.number is not None:
             # Not a browser's box for numbers, which drops the comma of 0,24 without a word.
-            typed = st.text_input(literal(asked.text), max_chars=LONGEST_NUMBER, key=key, **looks)
+            # Nobody sees its label, which is read aloud as it is.
+            typed = st.text_input(asked.text.replace("`", ""), max_chars=LONGEST_NUMBER, key=key, **looks)
             if typed.strip() and typed_number(typed) is None:
                 st.html(f'<p class="lesson-say" role="alert">{escape(worded("card.no-number"))}</p>')
         elif asked.is_several:
