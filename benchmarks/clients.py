@@ -4,6 +4,7 @@ Each is a websocket that types a text of its own into the box and waits until th
 """
 
 import asyncio
+import json
 import time
 from contextlib import AsyncExitStack
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from websockets.typing import Origin, Subprotocol
 
 from benchmarks import browser, served
 from benchmarks.measure import Line, Number, Report, Target
+from transformer_viz.views.components.viewer import TEXT_KEY
 
 TITLE = "thirty people press Enter at once"
 CLIENTS, ROUNDS, LENGTH = 30, 4, 14
@@ -46,7 +48,11 @@ async def _rounds(url: str) -> list[float]:
             states = [ClientState() for _ in range(CLIENTS)]
             for who, (state, box) in enumerate(zip(states, boxes, strict=True)):
                 text = browser.letters(LENGTH, 1000 * (number + 1) + who)
-                state.widget_states.widgets.add(id=box, string_value=text)
+                if box.endswith(f"-{TEXT_KEY}"):
+                    told = {"at": {"text": text, "isEntered": True, "n": number + 1}}
+                    state.widget_states.widgets.add(id=box, json_value=json.dumps(told))
+                else:
+                    state.widget_states.widgets.add(id=box, string_value=text)
             began = time.perf_counter()
             await asyncio.gather(*map(_run_page, clients, states))
             lasts.append(time.perf_counter() - began)
@@ -59,6 +65,8 @@ async def _run_page(client: ClientConnection, state: ClientState) -> str:
     message, box = ForwardMsg(), ""
     while not message.HasField("script_finished"):
         message.ParseFromString(await client.recv(decode=False))
-        field = message.delta.new_element.text_input
-        box = field.id if field.label == "Source text" else box
+        element = message.delta.new_element
+        # The app's box is a component of its own, that of the bare page Streamlit's.
+        if element.bidi_component.id.endswith(f"-{TEXT_KEY}") or element.text_input.label == "Source text":
+            box = element.bidi_component.id or element.text_input.id
     return box
