@@ -173,6 +173,15 @@ def test_masks_ask_of_ones_own_sentences_and_of_each_change_anew(start, shipped)
     assert "Right." in said(at)
 
 
+def test_a_text_that_cannot_be_read_does_nothing_that_a_step_asks_for(start):
+    at = start(None, lesson="map.7")
+    assert "Done" not in said(at)
+    enter(at, "北京大学生")
+    assert at.error and "Done" not in said(at)
+    enter(at, "planet")
+    assert not at.error and "Done" in said(at)
+
+
 def test_train_asks_of_ones_own_text_at_the_moment_of_the_step(start, shipped):
     at = start("train", lesson="training.3")
     at.text_input(key="text").input("planet").run()
