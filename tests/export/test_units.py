@@ -9,6 +9,7 @@ from tests.sentences import step_sentence
 from transformer_viz import figures
 from transformer_viz.export.strips import legend
 from transformer_viz.sentences.run_sentences import plain
+from transformer_viz.trace.hidden_answer import hide_answer
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
 
@@ -55,3 +56,11 @@ def test_words_are_never_called_letters():
 )
 def test_what_one_of_them_is_called(tokens, name):
     assert unit(tokens) == name
+
+
+def test_a_ring_is_named_where_one_is_drawn() -> None:
+    """Of a hidden answer, and of a run whose answer nobody knows, there is none."""
+    run = build()
+    assert any(key is not None for key in run.alignment) and "ring = " in legend(run, "cross")
+    assert "ring = " not in legend(hide_answer(run, 0), "cross")
+    assert "ring = " not in legend(run, "decoder")

@@ -38,7 +38,7 @@ def legend(trace: Trace, kind: Kind, *, with_marks: bool = True) -> str:
     parts = [say(_ROWS[kind], unit=say(row)), say(_COLUMNS[kind], unit=say(column))]
     if with_marks and kind == "decoder":
         parts.append(say("grey = masked"))
-    has_rings = trace.target_ids is None and not (is_pooled and not any(key is not None for key in trace.alignment))
+    has_rings = trace.target_ids is None and any(key is not None for key in trace.alignment)
     if with_marks and kind == "cross" and has_rings:
         parts.append(say("ring = the right token"))
     if is_pooled:
