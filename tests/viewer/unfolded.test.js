@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { unfolded } from "../../transformer_viz/viewer/strips.js";
-import { unfoldedFigure } from "../../transformer_viz/viewer/unfolded.js";
+import { isWholeAt, laterOf, unfoldedFigure } from "../../transformer_viz/viewer/unfolded.js";
 
 test("tokens to come have neither a text nor a title that tells; what was given is there", () => {
   const tokens = ["a", "b", "c", "d"].map((text, t) => ({ text, title: `step ${t + 1}: ${text}, p = 0.5` }));
@@ -32,4 +32,22 @@ test("the star of the best head comes with the last row", () => {
   const figure = { data: [{ text: ["L1 H1", "L1 H2 ★"] }], layout: { meta: { pitch_y: 3, rows: 2, block: [1, 1] } } };
   assert.deepEqual(unfoldedFigure(figure, 0).data[0].text, ["L1 H1", "L1 H2"]);
   assert.deepEqual(unfoldedFigure(figure, 1).data[0].text, ["L1 H1", "L1 H2 ★"]);
+});
+
+test("what is still to come of small maps is covered from the next row on, of each tile, and nothing once all is there", () => {
+  const meta = { tiles: [[0, 0], [0, 1]], heads: 2, pitch_x: 4, pitch_y: 5, rows: 3, columns: 2, block: [2, 1] };
+  assert.deepEqual(laterOf(meta, 2), [[-0.5, 1.5, 1.5, 2.5], [3.5, 1.5, 5.5, 2.5]]);
+  assert.deepEqual(laterOf(meta, -1), [[-0.5, -0.5, 1.5, 2.5], [3.5, -0.5, 5.5, 2.5]]);
+  assert.deepEqual(laterOf(meta, 4), []);
+  for (const step of [-1, 0, 1, 2, 3, 4]) assert.equal(isWholeAt(meta, step), laterOf(meta, step).length === 0);
+});
+
+test("small maps are covered where a saved picture of the same step has no numbers", () => {
+  const meta = { tiles: [[0, 0]], heads: 1, pitch_x: 2, pitch_y: 7, rows: 6, columns: 1, block: [2, 1] };
+  const z = Array.from({ length: 6 }, () => Float32Array.of(1));
+  for (let step = -1; step < 12; step += 1) {
+    const blank = unfoldedFigure({ data: [{ z }], layout: { meta } }, step).data[0].z.map(([one]) => Number.isNaN(one));
+    const [box] = laterOf(meta, step), covered = blank.map((_, row) => Boolean(box) && row >= box[1] && row <= box[3]);
+    assert.deepEqual(covered, blank);
+  }
 });

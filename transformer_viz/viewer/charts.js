@@ -32,13 +32,13 @@ function savePicture(chart, format) {
   layout.margin = { ...layout.margin, t: (layout.margin?.t ?? 0) + room };
   const filename = chart.dataset.file || words.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
   const file = { format, scale: format === "png" ? 2 : 1, width: chart.offsetWidth, height, filename };
-  return window.Plotly.downloadImage({ data: PICTURES.get(chart) ?? chart.data, layout: { ...layout, height } }, file);
+  return window.Plotly.downloadImage({ data: PICTURES.get(chart)?.().data ?? chart.data, layout: { ...layout, height } }, file);
 }
 
 // Draws a figure, and keeps what somebody has zoomed into where `topic` and the figure's own axes are those of before.
-// What somebody saves of it is `picture`, where something is marked over the figure.
+// What somebody saves of it is what `picture` gives then, where something is marked over the figure.
 export async function drawChart(host, { data, layout }, topic = "", picture = null) {
-  if (picture) PICTURES.set(host, picture.data);
+  if (picture) PICTURES.set(host, picture);
   // Plotly writes a zoom into what it is given.
   layout = structuredClone(layout);
   const axes = Object.entries(layout).filter(([name]) => AXIS.test(name)).map(([, axis]) => axis);

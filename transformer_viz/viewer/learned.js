@@ -222,7 +222,7 @@ export class Learned {
     chart.shown = this.#told(name, charts);
     const ofSmall = () => (name === kind ? outlined(figure, { layer, head }, this.#run.colours) : figure);
     const ofMap = () => withNow({ ...withMarks(figure), marks: figure.marks }, this.#kinds[name].picture.ways);
-    await chart.draw(figure, { run: this.#run.run, kind: name }, this.#version, isSmall ? ofSmall() : ofMap());
+    await chart.draw(figure, { run: this.#run.run, kind: name }, this.#version, isSmall ? ofSmall : ofMap);
     if (!isSmall && name === this.#place.kind) this.on.drawn?.(chart.host);
   }
 

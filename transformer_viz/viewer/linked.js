@@ -35,15 +35,16 @@ export class LinkedChart {
     this.sketch.show(figure, this.places, this.size, this.picture);
   }
 
-  // `looks` are all that the figure depends on but its numbers. `picture` is the figure with what is marked over it.
-  async draw(figure, about, looks, picture = figure) {
+  // `looks` are all that the figure depends on but its numbers. `picture` gives the figure with what is marked over it.
+  async draw(figure, about, looks, picture = () => figure) {
     this.wanted = figure;
     this.looks = looks;
     if (this.drawn?.run !== about.run) this.drawn = null;
-    await drawChart(this.host, figure, `${about.run} ${about.kind}`, picture);
-    this.picture = figure;
+    const drawing = drawChart(this.host, figure, `${about.run} ${about.kind}`, picture);
     if (!this.hears) this.host.on("plotly_afterplot", () => this.measure());
     this.hears = true;
+    await drawing;
+    this.picture = figure;
     if (figure !== this.wanted) return;
     this.drawn = about;
     // For who looks from outside: of which run the numbers are.

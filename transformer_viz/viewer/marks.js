@@ -6,9 +6,9 @@ const LOOKS = {
   pinned: { fill: "none", stroke: INK, "stroke-width": 2, "stroke-dasharray": "5 3" },
   pointed: { fill: INK, "fill-opacity": 0.12, stroke: INK, "stroke-width": 1.5 },
 };
-// The row of the step, a thin ring on the right key of each row and a thick one on that of the step, the tiles in focus, and where
-// a head stands at a moment.
-const OWN = ["row", "rings", "ring", "tile", "now", "dot"];
+// What is still to come, covered; the row of the step, a thin ring on the right key of each row and a thick one on that of the
+// step, the tiles in focus, and where a head stands at a moment.
+const OWN = ["later", "row", "rings", "ring", "tile", "now", "dot"];
 // An outline of the paper hides the same words below it.
 const CAPTION = { "dominant-baseline": "central", "paint-order": "stroke", "stroke-width": 3 };
 
@@ -22,7 +22,10 @@ export function svg(name, attributes) {
 export function mark(host, name, d, looks = {}) {
   const picture = host.querySelector(":scope > .marks") ?? marksOver(host);
   const path = picture.querySelector(`.${name}`);
-  for (const [key, value] of Object.entries({ d, ...looks })) path.setAttribute(key, value);
+  for (const [key, value] of Object.entries({ d, ...looks })) {
+    // To say the same again would have the browser look at it anew.
+    if (path.getAttribute(key) !== String(value)) path.setAttribute(key, value);
+  }
 }
 
 // What is pinned and pointed at is not marked any more.

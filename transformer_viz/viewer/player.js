@@ -103,10 +103,14 @@ export class Player {
   }
 
   go(step) {
+    this.move(step);
+    this.say();
+  }
+
+  move(step) {
     const last = this.data.sentences.length - 1;
     this.isMoving = true;
     this.step = Math.max(this.data.least ?? 0, Math.min(last, step));
-    this.say();
   }
 
   play() {

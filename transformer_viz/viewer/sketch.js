@@ -5,7 +5,6 @@ import { numbersOf } from "./arrays.js";
 import { shadesOf } from "./colours.js";
 import { plainText } from "./sentence.js";
 
-const NAMES_EM = 7;
 const MOST_RECTANGLES = 5000;
 
 export class Sketch {
@@ -15,8 +14,6 @@ export class Sketch {
     const looks = { position: "absolute", inset: 0, width: "100%", height: "100%", zIndex: 1, display: "none" };
     Object.assign(this.sheet.style, looks);
     this.sheet.setAttribute("aria-hidden", "true");
-    // Painted apart from the document: for the font of a canvas that stands there the browser would style the page anew.
-    this.apart = new OffscreenCanvas(1, 1);
   }
 
   // `places` are the subplots of the chart, in its pixels, as `placesOn` gives them; `drawn` is the figure that Plotly drew.
@@ -24,13 +21,12 @@ export class Sketch {
     const scale = window.devicePixelRatio, { sheet } = this, size = [width, height].map((pixels) => Math.round(pixels * scale));
     if (sheet.parentElement !== this.host) this.host.append(sheet);
     if (!size.every(Boolean)) return;
-    if (String(size) !== String([this.apart.width, this.apart.height])) [this.apart.width, this.apart.height] = size;
+    if (String(size) !== String([sheet.width, sheet.height])) [sheet.width, sheet.height] = size;
     // What is painted once is painted by the processor: a card would take longer to begin.
-    const paper = this.apart.getContext("2d", { willReadFrequently: true });
+    const paper = sheet.getContext("2d", { willReadFrequently: true });
     paper.setTransform(scale, 0, 0, scale, 0, 0);
     paper.clearRect(0, 0, width, height);
     paint(paper, figure, places, drawn);
-    sheet.getContext("bitmaprenderer").transferFromImageBitmap(this.apart.transferToImageBitmap());
     sheet.style.display = "";
     this.host.setAttribute("aria-busy", "true");
   }
@@ -47,7 +43,7 @@ export function paint(paper, { data, layout }, places, drawn = null) {
     const axis = `yaxis${name.split("y")[1]}`, names = layout[axis]?.ticktext, traces = tracesOn(data, name);
     const isOfBars = traces.some(({ type }) => type === "bar"), isNamed = drawn && String(drawn.layout[axis]?.ticktext) === String(names);
     if (isOfBars && isNamed && barsOf(traces) === barsOf(tracesOn(drawn.data, name))) continue;
-    if (!isNamed && (isOfBars || layout.meta?.unwritten?.includes(axis))) paintNames(paper, layout[axis], place, layout);
+    if (!isNamed && (isOfBars || layout.meta?.unwritten?.includes(axis))) paintNames(paper, layout[axis], place, layout, drawn?.layout[axis]);
     paper.save();
     paper.beginPath();
     paper.rect(place.left, place.top, place.width, place.height);
@@ -87,12 +83,16 @@ export function paintCells(paper, trace, place, layout) {
   const rows = numbersOf(trace.z), { scale, least, most } = scaleOf(trace, layout), shades = shadesOf(scale);
   if (rows.length * (rows[0]?.length ?? 0) > MOST_RECTANGLES) return paintImage(paper, rows, shades, { least, most }, place, cornerOf(trace));
   const [x0, y0] = cornerOf(trace), placeOf = (value) => Math.max(0, Math.min(255, Math.round(((value - least) / (most - least)) * 255)));
+  const gap = trace.xgap ?? 0, lefts = edges(place.right, x0, rows[0]?.length ?? 0), tops = edges(place.down, y0, rows.length);
   rows.forEach((row, y) => row.forEach((value, x) => {
     if (!Number.isFinite(value)) return;
     paper.fillStyle = shades[placeOf(value)];
-    fillBox(paper, place, x0 + x - 0.5, y0 + y - 0.5, x0 + x + 0.5, y0 + y + 0.5, trace.xgap ?? 0);
+    paper.fillRect(lefts[x] + gap / 2, tops[y] + gap / 2, lefts[x + 1] - lefts[x] - gap, tops[y + 1] - tops[y] - gap);
   }));
 }
+
+// Where the cells of an axis begin and end, in whole pixels.
+const edges = (pixel, first, n) => Array.from({ length: n + 1 }, (_, i) => Math.round(pixel(first + i - 0.5)));
 
 // A shade as the four bytes of a pixel that is not transparent.
 function wordOf(shade) {
@@ -197,10 +197,10 @@ function paintBars(paper, { x, y, text, textposition, marker, width, textfont },
 }
 
 // The names on an axis of rows, in the place of those that Plotly drew.
-function paintNames(paper, { tickvals, ticktext, tickfont, ticklabelstandoff = 0 }, place, layout) {
-  const { size, color } = tickfont, names = ticktext.map(plainText), isBold = ticktext[0]?.startsWith("<b>");
-  paper.font = `${isBold ? "bold " : ""}${size}px ${layout.font.family}`;
-  const widest = Math.max(isBold ? NAMES_EM * size : 0, ...names.map((name) => paper.measureText(name).width));
+function paintNames(paper, { tickvals, ticktext, tickfont, ticklabelstandoff = 0 }, place, layout, drawn) {
+  const { size, color } = tickfont, names = ticktext.map(plainText), before = (drawn?.ticktext ?? []).map(plainText);
+  paper.font = `${ticktext[0]?.startsWith("<b>") ? "bold " : ""}${size}px ${layout.font.family}`;
+  const widest = Math.max(0, ...[...names, ...before].map((name) => paper.measureText(name).width));
   paper.fillStyle = layout.paper_bgcolor;
   paper.fillRect(place.left - widest - ticklabelstandoff - 6, place.top - size / 2, widest + ticklabelstandoff + 5, place.height + size);
   Object.assign(paper, { fillStyle: color, textAlign: "right", textBaseline: "middle" });

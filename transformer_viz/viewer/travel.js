@@ -23,8 +23,6 @@ export class Travel {
     /** @type {Animation[]} */
     this.running = [];
     this.wanted = 0;
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    this.begins = undefined;
   }
 
   /**
@@ -37,13 +35,13 @@ export class Travel {
     this.end();
     if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     const seen = looks.map((look, key) => ({ ...look, key })).filter(({ from, to, weight }) => from && to && weight >= LEAST_LOOK);
-    // The step is drawn first, and is to be seen before where its tokens are is asked.
-    if (seen.length) this.wanted = requestAnimationFrame(() => { this.begins = setTimeout(() => this.#begin(seen, cellOf, isBack, isShort)); });
+    // The step is drawn first, in a frame of its own: where its tokens are is asked in the next one.
+    const begin = () => this.#begin(seen, cellOf, isBack, isShort);
+    if (seen.length) this.wanted = requestAnimationFrame(() => { this.wanted = requestAnimationFrame(begin); });
   }
 
   end() {
     cancelAnimationFrame(this.wanted);
-    clearTimeout(this.begins);
     for (const one of this.running) one.cancel();
     this.running = [];
     this.picture.replaceChildren();

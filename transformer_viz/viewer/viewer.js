@@ -20,7 +20,7 @@ import { Share } from "./share.js";
 import { clamped } from "./state.js";
 import { keepInSight } from "./strips.js";
 import { MOST_TOKENS, Travel } from "./travel.js";
-import { unfoldedFigure } from "./unfolded.js";
+import { isWholeAt, laterOf, unfoldedFigure, unstarred } from "./unfolded.js";
 import { ViewersPlayer } from "./viewers_player.js";
 import { isLong, partAt, windowed } from "./windows.js";
 
@@ -82,6 +82,7 @@ export class Viewer {
     for (const [name, words] of Object.entries(said)) root.style.setProperty(`--said-${name}`, JSON.stringify(words));
     const { signal } = this.#ends, charts = () => [this.#maps[this.#place.kind], ...Object.values(this.#small), ...on.others?.() ?? []];
     this.#player = new ViewersPlayer(root, signal, {
+      moved: () => this.#moved(),
       stepped: (why, how) => this.#stepped(why, how),
       chosenWay: (way) => on.chosenWay?.(way),
       chosenMeasure: (measure) => this.set({ measure }, "measure"),
@@ -274,9 +275,13 @@ export class Viewer {
     return this.#asked.has(`${kind} ${layer} ${head}`) && !this.#kinds[kind].has(layer, head);
   }
 
-  #stepped(why, { by, isHeld }) {
+  #moved() {
     this.#offerTokens();
     this.draw();
+    this.#travel.end();
+  }
+
+  #stepped(why, { by, isHeld }) {
     this.#changed(why);
     this.#look(by, isHeld);
     this.#settle(ENDED_MS);
@@ -492,6 +497,7 @@ export class Viewer {
     const { kind: name } = this.#place, map = this.#maps[name];
     for (const { host } of Object.values(this.#maps)) {
       const isHere = host === map.host;
+      if (isHere === (host.dataset.part === "focus")) continue;
       if (isHere) host.dataset.part = "focus";
       else delete host.dataset.part;
       host.ariaHidden = isHere ? null : "true";
@@ -508,7 +514,8 @@ export class Viewer {
     chart.host.hidden = !this.#kinds[name].by(this.#place.measure).mosaic;
     if (chart.host.hidden) return;
     if (!chart.has(this.#looksOfSmall(name))) return this.#drawSmall(name, chart);
-    if (this.#unfolds(name)) chart.paint(this.#smallOf(name));
+    // Rows that are still to come are covered; that all are there Plotly says once somebody rests.
+    if (chart.drawn.isWhole !== this.#isWholeAt(name)) chart.isLate = true;
     return this.#mark(chart);
   }
 
@@ -605,20 +612,27 @@ export class Viewer {
 
   async #drawMap(name, map, figure) {
     const about = { run: this.#run.run, kind: name, step: this.#player.step };
-    await map.draw(figure, about, this.#looksOf(name), withMarks(figure));
+    await map.draw(figure, about, this.#looksOf(name), () => withMarks(figure));
     this.#player.pointing.show();
     if (name === this.#place.kind) this.#on.drawn?.(map.host);
   }
 
   #smallOf(name) {
-    const figure = this.#kinds[name].by(this.#place.measure).smallMaps(this.darkened);
-    return this.#unfolds(name) ? unfoldedFigure(figure, this.#player.step) : figure;
+    return this.#kinds[name].by(this.#place.measure).smallMaps(this.darkened);
+  }
+
+  // Whether all rows of a kind's small maps are there.
+  #isWholeAt(name) {
+    return !this.#unfolds(name) || isWholeAt(this.#smallOf(name).layout.meta, this.#player.step);
   }
 
   async #drawSmall(name, chart) {
-    const figure = this.#smallOf(name), { kind, layer, head } = this.#place;
-    const picture = name === kind ? outlined(figure, { layer, head }, this.#colours) : figure;
-    await chart.draw(figure, { run: this.#run.run, kind: name }, this.#looksOfSmall(name), picture);
+    const whole = this.#smallOf(name), isWhole = this.#isWholeAt(name), figure = isWhole ? whole : unstarred(whole);
+    const picture = () => {
+      const { kind, layer, head } = this.#place, seen = this.#unfolds(name) ? unfoldedFigure(whole, this.#player.step) : whole;
+      return name === kind ? outlined(seen, { layer, head }, this.#colours) : seen;
+    };
+    await chart.draw(figure, { run: this.#run.run, kind: name, isWhole }, this.#looksOfSmall(name), picture);
     this.#player.pointing.show();
   }
 
@@ -647,13 +661,16 @@ export class Viewer {
 
   #markTiles(chart) {
     const { host, places, wanted, drawn } = chart, { layer, head, kind } = this.#place, isHere = drawn?.kind === kind;
-    // A step changes nothing here.
+    const { xy: place } = places, { meta, plot_bgcolor: paper } = wanted.layout;
+    const at = ([left, top, right, bottom]) => rectangle(place.right(left), place.down(top), place.right(right), place.down(bottom));
+    const later = host.dataset.kind && this.#unfolds(host.dataset.kind) ? laterOf(meta, this.#player.step) : [];
+    mark(host, "later", later.map(at).join(""), { fill: paper });
+    // A step changes nothing else here.
     const shown = isHere && `${layer} ${head}`;
     if (chart.marked?.places === places && chart.marked.shown === shown) return;
     chart.marked = { places, shown };
-    const { xy: place } = places, { accent } = this.#colours;
+    const { accent } = this.#colours;
     const { boxes, words, font, width } = focusOf(wanted, { layer, head }), { font: { family }, paper_bgcolor: ground } = wanted.layout;
-    const at = ([left, top, right, bottom]) => rectangle(place.right(left), place.down(top), place.right(right), place.down(bottom));
     mark(host, "tile", isHere ? boxes.map(at).join("") : "", strokeOf({ color: accent, width }));
     const said = isHere ? words.map(([x, y, text]) => [place.right(x), place.down(y), text]) : [];
     caption(host, said, { color: accent, size: font.size, family, ground });

@@ -52,7 +52,10 @@ export class ViewersPlayer extends Player {
 
   go(step) {
     const before = this.step;
-    super.go(step);
+    this.move(step);
+    // Before the words, which end with the question where they stand: what is changed after it the browser arranges anew.
+    if (this.step !== before) this.on.moved();
+    this.say();
     const isFast = Number(this.part("speed").value) >= 4 && Boolean(this.timers.play);
     if (this.step !== before) this.on.stepped(this.timers.play ? "play" : "step", { by: this.step - before, isHeld: this.isHeld || isFast });
   }

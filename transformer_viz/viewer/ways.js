@@ -28,6 +28,7 @@ export class Ways {
       this.room.replaceChildren(...Object.entries(ways).map(([way, words]) => this.#button(way, words)));
       this.room.hidden = !this.room.children.length;
     }
+    this.player.root.classList.toggle("has-answers", Boolean(isAsked) && !this.room.hidden);
     if (hadFocus) (/** @type {HTMLElement | null} */ (this.room.firstElementChild) ?? this.player.part("play")).focus();
   }
 

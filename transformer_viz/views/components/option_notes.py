@@ -28,7 +28,7 @@ def _css(label: str, notes: tuple[str, ...]) -> str:
     )
     # A row is forty pixels high, whatever stands in it: of long lists Streamlit draws only the rows in sight.
     return f"""
-:has(> {box}) {{ min-width: min(27rem, calc(100vw - 1.4rem)); }}
+[data-testid="stSelectboxVirtualDropdown"]:has(> {box}) {{ min-width: min(27rem, calc(100vw - 1.4rem)); }}
 {box} [data-item-hl] {{ display: block; height: 2.4rem; padding-block: 0.1rem; line-height: 1.3; }}
 {box} [data-item-hl]::after {{
   display: block; overflow: hidden; text-overflow: ellipsis; font-size: 0.8rem; line-height: 1.25; color: var(--muted);
