@@ -135,11 +135,12 @@ def test_what_is_to_come_is_neither_in_the_page_nor_in_a_chart(open_viewers: Vie
     }"""
     # A cover of the paper's colour lies over the rows of each small map that are to come.
     rows = """() => [...document.querySelectorAll("#first .mosaics .chart")].slice(1).map((chart) => {
-      const { meta, yaxis: { range: [bottom, top] }, plot_bgcolor: paper } = chart.layout, cover = chart.querySelector(".later");
-      const height = chart.querySelector(".nsewdrag").getBoundingClientRect().height / Math.abs(top - bottom);
-      const boxes = [...cover.getAttribute("d").matchAll(/M[\\d.-]+ ([\\d.-]+)H[\\d.-]+V([\\d.-]+)H/g)].map(([, from, to]) => (to - from) / height);
-      const isWhole = boxes.length === meta.tiles.length && cover.getAttribute("fill") === paper && new Set(boxes.map(Math.round)).size === 1;
-      return isWhole ? meta.rows - Math.round(boxes[0]) : null;
+      const { meta, yaxis: { range: [bottom, top] }, plot_bgcolor: paper } = chart.layout;
+      const cover = chart.querySelector(".later"), edges = /M[\\d.-]+ ([\\d.-]+)H[\\d.-]+V([\\d.-]+)H/g;
+      const cell = chart.querySelector(".nsewdrag").getBoundingClientRect().height / Math.abs(top - bottom);
+      const covered = [...cover.getAttribute("d").matchAll(edges)].map(([, from, to]) => Math.round((to - from) / cell));
+      const isOfAll = covered.length === meta.tiles.length && new Set(covered).size === 1;
+      return isOfAll && cover.getAttribute("fill") === paper ? meta.rows - covered[0] : null;
     })"""
     page.evaluate("first.show(run, { kind: 'cross', step: 1 })")
     page.wait_for_function(DRAWN, arg="first")
