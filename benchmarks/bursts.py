@@ -471,6 +471,7 @@ def click_chart(page: Page, chart: Locator, place: Callable[[Any], tuple[float, 
         The place that was under the hand as it pressed, and the `layout.meta` of then: what another text brings in this very
         moment is what a person presses.
     """
+    why = ""
     for _ in range(_TRIES):
         chart.scroll_into_view_if_needed()
         meta = chart.evaluate("(chart) => chart.layout.meta")
@@ -479,11 +480,12 @@ def click_chart(page: Page, chart: Locator, place: Callable[[Any], tuple[float, 
         try:
             # Another text on its way moves and shortens what is there: within the chart, once that stands still.
             chart.click(position={"x": x, "y": y}, timeout=_PATIENCE_MS)
-        except TimeoutError:  # nothing was pressed: the place is another by now
+        except TimeoutError as error:  # nothing was pressed: the place is another by now
+            why = str(error)
             continue
         at: tuple[float, float, Any] = chart.evaluate("() => window.__pressed")
         return at
-    raise AssertionError("the chart does not stand still")
+    raise AssertionError(f"the chart does not stand still: {why}")
 
 
 def _changes(values: Iterable[Any]) -> list[Any]:

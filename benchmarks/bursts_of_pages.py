@@ -70,7 +70,7 @@ _STATE = """() => {
   const moments = [...viewer?.querySelectorAll('[data-part=output] > *') ?? []];
   const now = moments.findIndex((cell) => cell.classList.contains('now'));
   const tabs = [...main.querySelectorAll('[role=tab][aria-selected=true]')].map((tab) => tab.textContent.trim());
-  return { boxes, charts, moment: now, tabs };
+  return { boxes, charts, moment: now, tabs, address: location.search };
 }"""
 """What a page shows, or null while something is under way."""
 

@@ -45,6 +45,15 @@ AT_REST = """async () => {
 REST_MS = 450
 """More than the 400 after which a viewer tells again, and Plotly draws, once nothing more is pressed."""
 PATIENCE_MS = 60_000
+ROWS_UNCOVERED = """(chart) => {
+  const { meta, yaxis: { range: [bottom, top] }, plot_bgcolor: paper } = chart.layout;
+  const cover = chart.querySelector(".later"), edges = /M[\\d.-]+ ([\\d.-]+)H[\\d.-]+V([\\d.-]+)H/g;
+  const cell = chart.querySelector(".nsewdrag").getBoundingClientRect().height / Math.abs(top - bottom);
+  const covered = [...cover.getAttribute("d").matchAll(edges)].map(([, from, to]) => Math.round((to - from) / cell));
+  const isOfAll = covered.length === meta.tiles.length && new Set(covered).size === 1;
+  return isOfAll && cover.getAttribute("fill") === paper ? meta.rows - covered[0] : null;
+}"""
+"""How many rows of each small map no cover of the paper's colour lies over, which are those that are to come."""
 ROWS = """(chart) => {
   const { z } = chart.data[0];
   if (!z.bdata) return z;

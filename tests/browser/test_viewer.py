@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.charts import ROWS_UNCOVERED
 from tests.figures.conftest import build
 from transformer_viz.export.assets import templates
 from transformer_viz.export.content import content
@@ -133,15 +134,7 @@ def test_what_is_to_come_is_neither_in_the_page_nor_in_a_chart(open_viewers: Vie
       const words = root.outerHTML + JSON.stringify(charts.map(({ data, layout }) => [data, layout]));
       return [...new Set(words.match(/secret\\d/g) ?? [])].sort();
     }"""
-    # A cover of the paper's colour lies over the rows of each small map that are to come.
-    rows = """() => [...document.querySelectorAll("#first .mosaics .chart")].slice(1).map((chart) => {
-      const { meta, yaxis: { range: [bottom, top] }, plot_bgcolor: paper } = chart.layout;
-      const cover = chart.querySelector(".later"), edges = /M[\\d.-]+ ([\\d.-]+)H[\\d.-]+V([\\d.-]+)H/g;
-      const cell = chart.querySelector(".nsewdrag").getBoundingClientRect().height / Math.abs(top - bottom);
-      const covered = [...cover.getAttribute("d").matchAll(edges)].map(([, from, to]) => Math.round((to - from) / cell));
-      const isOfAll = covered.length === meta.tiles.length && new Set(covered).size === 1;
-      return isOfAll && cover.getAttribute("fill") === paper ? meta.rows - covered[0] : null;
-    })"""
+    rows = f"""() => [...document.querySelectorAll("#first .mosaics .chart")].slice(1).map({ROWS_UNCOVERED})"""
     page.evaluate("first.show(run, { kind: 'cross', step: 1 })")
     page.wait_for_function(DRAWN, arg="first")
     assert page.evaluate(told, "first") == ["secret0", "secret1"]

@@ -4,7 +4,7 @@
 import { say } from "./language.js";
 
 // Never "Share chart" nor the sign of Plotly's makers: what is drawn here leaves for nobody.
-const BARE = { responsive: true, displaylogo: false, showSendToCloud: false, doubleClick: "reset", showTips: false };
+const BARE = { displaylogo: false, showSendToCloud: false, doubleClick: "reset", showTips: false };
 const ZOOMS = ["zoom2d", "pan2d", "resetScale2d"];
 const PICTURES = new WeakMap();
 const AXIS = /^[xy]axis\d*$/;
@@ -35,6 +35,24 @@ function savePicture(chart, format) {
   return window.Plotly.downloadImage({ data: PICTURES.get(chart)?.().data ?? chart.data, layout: { ...layout, height } }, file);
 }
 
+/** @type {WeakMap<Element, number>} */
+const WIDTHS = new WeakMap();
+let places;
+
+// Draws a chart anew that has become wider or narrower: by itself Plotly would look at the window's size alone, and of a chart
+// that is there already at none.
+function keepWidth(host) {
+  if (WIDTHS.has(host)) return;
+  places ??= new ResizeObserver((entries) => entries.forEach(({ target, contentRect: { width } }) => {
+    if (!width || Math.abs(width - WIDTHS.get(target)) < 1) return;
+    WIDTHS.set(target, width);
+    // Plotly waits for a moment, and by then it may be hidden.
+    window.Plotly?.Plots.resize(target).catch(() => WIDTHS.set(target, 0));
+  }));
+  WIDTHS.set(host, host.clientWidth);
+  places.observe(host);
+}
+
 // Draws a figure, and keeps what somebody has zoomed into where `topic` and the figure's own axes are those of before.
 // What somebody saves of it is what `picture` gives then, where something is marked over the figure.
 export async function drawChart(host, { data, layout }, topic = "", picture = null) {
@@ -46,5 +64,6 @@ export async function drawChart(host, { data, layout }, topic = "", picture = nu
   const dictionary = { Zoom: say("Zoom"), Pan: say("Pan"), "Reset axes": say("Reset axes") };
   const config = { ...BARE, locales: { "en-US": { dictionary } }, modeBarButtons: [pictureButtons(), ...(canZoom ? [ZOOMS] : [])] };
   const uirevision = JSON.stringify([topic, axes.map(({ range }) => range)]);
+  if (!layout.width) keepWidth(host);
   await window.Plotly.react(host, data, { dragmode: canZoom && !isTouch() ? "zoom" : false, ...layout, uirevision }, config);
 }

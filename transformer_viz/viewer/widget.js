@@ -213,12 +213,11 @@ class CellView {
     this.viewer.restyle({ dark });
   }
 
-  // A cell is made before it is seen, and becomes wider; Plotly itself hears of the window alone.
+  // A cell is made before it is seen, and becomes wider.
   resized() {
     const { offsetWidth: width } = this.root;
     if (!width || width === this.width || !this.run) return;
     this.width = width;
-    for (const chart of this.root.querySelectorAll(".js-plotly-plot")) if (chart.offsetWidth) window.Plotly?.Plots.resize(chart);
     this.viewer.draw();
   }
 
