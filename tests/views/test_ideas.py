@@ -43,7 +43,7 @@ def test_a_text_of_ones_own_opens_at_a_head_that_looks_at_the_letters_it_writes(
 
 def test_why_there_is_offered_where_it_can_be_told(start) -> None:
     def ways(**link: str) -> set[str]:
-        return {*viewer(start(text="ab", **link))["parts"]["ways"]["2"]}
+        return {name for one in viewer(start(text="ab", **link))["parts"]["ways"].values() for name in one}
 
     assert "why" in ways(layer="1", head="2")
     assert "why" not in ways(layer="1", head="mean of heads") and "why" not in ways(kind="encoder")
