@@ -210,7 +210,7 @@ def mask_grid(
             every = math.ceil(_LABEL / cell)
             looks: dict[str, Any] = {"every": every, "automargin": False}
             wide = cell * (_SMALLEST if columns > 1 else 1)
-            looks_across = {**looks, "every": math.ceil(_LABEL / wide)}
+            looks_across: dict[str, Any] = {**looks, "every": math.ceil(_LABEL / wide)}
             across = named_axis(colours, size - 1, token_labels(part.keys), tickangle=-90, **looks_across)
             down = named_axis(colours, size - 1, token_labels(part.queries), down=True, **looks)
             layout |= panel_axes(number, across, down, (left, right), (max(0.0, bottom), bottom + height / inner))

@@ -32,14 +32,12 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
   const layout = { ...parts.layout };
   if (kind.colouring === "head") layout.coloraxis = upTo(kind.mostOf(layer, head), parts.layout.coloraxis);
   if (parts.bars) {
-    // All controls bring all candidates with them.
-    const isFew = run.isBrief ?? true;
-    const { bars, names } = candidatesAt(run.candidates[step] ?? NO_CANDIDATES, colours, isFew);
+    const { bars, names } = candidatesAt(run.candidates[step] ?? NO_CANDIDATES, colours, run.isBrief);
     data.push({ ...parts.bars, ...bars });
     const axis = parts.names ?? "yaxis2";
     layout[axis] = { ...layout[axis], ...names };
     const across = axis.replace("y", "x");
-    if (isFew && hasOneEach(run.candidates)) {
+    if (run.isBrief && hasOneEach(run.candidates)) {
       layout[across] = { ...layout[across], tickvals: [], ticktext: [], showgrid: false, side: "top" };
     }
   }
