@@ -22,7 +22,7 @@ _NOT_ON_LIVE_PAGES = {"decoding", "inside", "model", "settings", "tabs", "tree"}
 """Points of cards at what a live page does not have."""
 _WORDS = (
     *("step", "answer", "right", "wrong", "skipped", "said", "it", "hint", "back", "next", "skip", "end", "can", "follows"),
-    *("covered", "covered-masks", "no-number", "about", "begin"),
+    *("covered", "covered-masks", "covered-step", "no-number", "about", "begin"),
 )
 """Of the card; see `questions.toml`."""
 
@@ -93,6 +93,7 @@ def _card(lesson: Lesson, number: int, step: Step, language: str) -> dict[str, A
         "isSeveral": asked.is_several,
         "number": asked.number,
         "tolerance": asked.tolerance,
+        "isPercent": asked.is_percent,
         "it": asked.it,
         "because": step.ask.because or asked.why,
         "row": asked.spot.row + 1,
@@ -132,10 +133,13 @@ def _hash(example: Example, spot: Any, step: int, **more: str) -> str:
 def _with_cover(place: dict[str, Any], cover: Cover, asked: Question, example: Example, trace: Trace) -> dict[str, Any]:
     """The card's place before its question is answered, and after it."""
     spot = asked.spot
-    shown = {**place, "open": _hash(example, spot, spot.row + 1)}
-    if cover.kind is not None or cover.step == 0:
-        return {**shown, "covered": "covered-masks" if cover.is_of_masks else "covered"}
     # Of what is said of the whole run nothing is covered but which tokens are the right ones.
     is_whole = cover.step is None or cover.step >= trace.n_steps
+    # Who was asked for a token is told that token: what comes after it is for a later card.
+    until = {"most": str(spot.row + 1)} if asked.kind == "writes" and not is_whole else {}
+    shown = {**place, "open": _hash(example, spot, spot.row + 1, **until)}
+    if cover.kind is not None or cover.step == 0:
+        of = "-masks" if cover.is_of_masks else "-step" if asked.kind == "writes" else ""
+        return {**shown, "covered": f"covered{of}"}
     before = {"answer": "hidden"} if is_whole else {"most": str(cover.step)}
     return {**shown, "before": _hash(example, spot, spot.row + 1 if is_whole else cover.step or 1, **before)}

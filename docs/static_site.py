@@ -39,6 +39,7 @@ _OWN_NAMES, _NAMES = {ENGLISH: "English", "zh": "中文"}, {ENGLISH: later("Engl
 """What each language calls itself, and what it is called in a sentence."""
 PICTURES = ("crossing-light.png", "crossing-dark.png")
 _MAIN, _END = "<main>\n", "</main>"
+_BAR_STYLE = (DOCS / "static" / "bar.css").read_text(encoding="utf-8")
 
 
 def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
@@ -59,7 +60,15 @@ def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
     cast(dict[str, Any], templates.globals)["say"] = say
     of_site = {"address": address, "version": tv.__version__, "plotly": plotly_js.path().name}
 
-    def write(name: str, template: str, **fields: Any) -> None:
+    def bar(language: str, pages: Mapping[str, str]) -> Markup:
+        """What stands above every page: the ways through the site, and the page in its other languages."""
+        with speaking(language):
+            fields = {"front": _FRONTS[language], "suffix": lesson_pages.suffix(language), "switch": _switch(pages, language)}
+            return Markup(templates.get_template("bar.html").render(**fields, has_docs=docs is not None))
+
+    def write(name: str, template: str, language: str = ENGLISH, other: str = "", **fields: Any) -> None:
+        pages = {one: other for one in lesson_pages.LANGUAGES if other and one != language}
+        fields |= {"language": language, "bar": bar(language, {language: name, **pages})}
         (folder / name).write_text(templates.get_template(template).render(**of_site, **fields), encoding="utf-8")
 
     of_front = {
@@ -74,12 +83,12 @@ def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
         for language in lesson_pages.LANGUAGES:
             page = tv.live_html(checkpoint, plotlyjs=False, language=language)
             (folder / lesson_pages.live_page(name, language)).write_text(
-                _of_site(page, name, language, address), encoding="utf-8"
+                _of_site(page, name, bar(language, _pages_of(name)), address), encoding="utf-8"
             )
             if name != FRONT:
                 continue
             with speaking(language):
-                fields = {**of_front, **_languages(language), "switch": _switch(_FRONTS, language)}
+                fields = {**of_front, **_languages(language), "bar": bar(language, _FRONTS)}
                 around = [templates.get_template(f"front_{part}.html").render(**fields) for part in ("head", "foot")]
                 (folder / _FRONTS[language]).write_text(_front(page, *around, address), encoding="utf-8")
     write("demonstrations.html", "demonstrations.html", demonstrations=DEMONSTRATIONS)
@@ -110,7 +119,6 @@ def _write_lessons(write: Any, language: str) -> None:
             **common,
             lesson=lesson,
             data=lesson_pages.lesson_data(lesson, language),
-            list=f"lessons{here}.html",
             other=lesson.page_name(other_language),
             script=script,
             digest=digest,
@@ -150,19 +158,23 @@ def _languages(language: str) -> dict[str, str]:
     return {"language": language, "other": other, **suffixes, **names}
 
 
-def _of_site(page: str, name: str, language: str, address: str) -> str:
-    """A live page with the way back to the site, and the picture that a link to it is shown with."""
-    switch = _switch({each: lesson_pages.live_page(name, each) for each in lesson_pages.LANGUAGES}, language)
-    home = f'<p class="home"><a href="{_FRONTS[language]}" target="_top">Transformer Viz</a> · {switch}</p>\n'
+def _pages_of(model: str) -> dict[str, str]:
+    """The live page of a model in each language."""
+    return {each: lesson_pages.live_page(model, each) for each in lesson_pages.LANGUAGES}
+
+
+def _of_site(page: str, name: str, bar: str, address: str) -> str:
+    """A live page with the ways through the site, and the picture that a link to it is shown with."""
     before, _, after = page.partition(_MAIN)
-    return _with_preview(before, f"{name} · Transformer Viz", address) + _MAIN + home + after
+    before = before.replace("</style>", f"{_BAR_STYLE}</style>", 1)
+    return _with_preview(before, f"{name} · Transformer Viz", address) + str(bar) + _MAIN + after
 
 
 def _front(page: str, head: str, foot: str, address: str) -> str:
     """The live page that is the first one: what it is above it, and where to go on below it."""
     before, _, after = page.partition(_MAIN)
     inside, _, end = after.partition(_END)
-    before = before.replace("</style>", f"{(DOCS / 'static' / 'front.css').read_text(encoding='utf-8')}</style>", 1)
+    before = before.replace("</style>", f"{_BAR_STYLE}{(DOCS / 'static' / 'front.css').read_text(encoding='utf-8')}</style>", 1)
     before = before.replace("img-src data: blob:", "img-src &#39;self&#39; file: data: blob:", 1)
     words = say("See a Transformer think: every attention head of every step, live in your browser.")
     about = f'<meta name="description" content="{words}">\n'

@@ -28,8 +28,8 @@ from transformer_viz.numbers_in_words import (
 @given(st.floats(0, 1))
 def test_no_probability_is_rounded_to_certainty(p: float) -> None:
     words = probability_words(p)
-    assert (words == "= 1.000") == (p == 1)
-    assert (words == "= 0.000") == (p == 0)
+    assert (words == "100 %") == (p == 1)
+    assert (words == "0 %") == (p == 0)
 
 
 @pytest.mark.parametrize(

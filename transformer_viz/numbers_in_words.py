@@ -76,16 +76,15 @@ def share_words(share: float) -> str:
     return "< 0.001" if 0 < share < 0.0005 else number_words(share, 3)
 
 
-def probability_words(p: float) -> str:
-    """`= 0.983`, `> 0.999`, `< 0.001`: what stands behind `p` in a sentence."""
-    words = share_words(p)
-    return words if words[0] in "<>" else f"= {words}"
+def probability_words(p: float, places: int = 0) -> str:
+    """As `percent_words`, of a probability, which no rounding made: `over 99 %` of all that is less than certain."""
+    return percent_words(p, places, certain=1)
 
 
-def percent_words(share: float, places: int = 0) -> str:
+def percent_words(share: float, places: int = 0, *, certain: float = _ALMOST_ONE) -> str:
     """`96 %`; `over 99 %` and `under 1 %` where it would round to everything or nothing. `places` stand behind the point."""
     percent, least = 100 * share, 10.0**-places
-    if percent >= 100 - least / 2 and share < _ALMOST_ONE:
+    if percent >= 100 - least / 2 and share < certain:
         return say("over {number} %", number=f"{100 - least:.{places}f}")
     if 0 < percent <= least / 2:
         return say("under {number} %", number=f"{least:.{places}f}")

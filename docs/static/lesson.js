@@ -69,15 +69,22 @@ function typedNumber(words) {
   return found ? Number(found[1].replace("−", "-").replace(",", ".")) / (found[2] ? 100 : 1) : null;
 }
 
-function isRight({ right, isSeveral, number, tolerance }, given) {
-  if (number !== null) return Math.abs(given - number) <= tolerance + 1e-6;
+// The number that somebody means: of a share that is asked for in per cent 52 is 52 %.
+const meant = ({ isPercent }, given) => (isPercent && Math.abs(given) > 1 ? given / 100 : given);
+
+function isRight({ right, isSeveral, number, tolerance, isPercent }, given) {
+  if (number !== null) return Math.abs(meant({ isPercent }, given) - number) <= tolerance + 1e-6;
   return isSeveral ? given.length === right.length && given.every((one) => right.includes(one)) : given.length === 1 && right.includes(given[0]);
+}
+
+function figure(ask, given) {
+  return ask.isPercent ? `${Math.round(1e4 * meant(ask, given)) / 100} %` : String(given);
 }
 
 // Whether it was right, what was said, what the model does, and why.
 function judged(ask) {
   const given = answers.get(now), { options, it, because } = ask, blank = lesson.blank;
-  const said = () => (Array.isArray(given) ? given.map((one) => `\`${options[one].replace(/[.。]$/, "")}\``).join(lesson.comma) : `\`${given}\``);
+  const said = () => (Array.isArray(given) ? given.map((one) => `\`${options[one].replace(/[.。]$/, "")}\``).join(lesson.comma) : `\`${figure(ask, given)}\``);
   const how = given === null ? "skipped" : isRight(ask, given) ? "right" : "wrong";
   const words = [...(given === null ? [] : [worded("said", { said: said() })]), worded("it", { it })].join(blank);
   const first = made("p", {}, made("strong", { textContent: worded(how) }), blank || " ", ...sentence(words));

@@ -33,8 +33,8 @@ def test_the_sentence_of_the_design(make_run: Run) -> None:
     weights = np.zeros((1, 2, 6, 7), dtype=np.float32)
     weights[0, 1, 2, 3], weights[0, 1, 2, 4] = 0.96, 0.04
     said = plain(step_sentence(hello(make_run, weights), "cross", 0, 1, 2))
-    words = "Step 3 of 6: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4) and the model writes `l`, p = 0.999."
-    assert said == words
+    looks = "Step 3 of 6: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4)"
+    assert said == f"{looks} and the model writes `l` (probability over 99 %)."
     assert "may look at nothing" in plain(step_sentence(hello(make_run, weights), "cross", 0, 0, 1))
 
 

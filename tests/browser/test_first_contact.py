@@ -116,6 +116,21 @@ def test_rows_that_have_not_happened_are_no_places(page: Page, server: str) -> N
     expect(sentence).to_contain_text("Pinned: row 1·<start>→s, key 12·s")
 
 
+def test_a_letter_of_the_word_answers_as_its_button_does_and_the_player_stays(page: Page, server: str) -> None:
+    page.context.clear_cookies()
+    open_bare(page, server)
+    play = page.get_by_role("button", name="Play", exact=True)
+    before = play.bounding_box()
+    page.locator("[data-part=source] .token").last.click()  # `<end>` is no answer
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Before you look")
+    page.locator("[data-part=source] .token", has_text="s").last.click()
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Right. Step 1 of 12")
+    at_rest(page)
+    after = play.bounding_box()
+    assert before and after and abs(before["x"] - after["x"]) < 1 and abs(before["y"] - after["y"]) < 8
+    assert not page.locator(".token.pinned").count()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("away", ["text", "Not now", "Step on"])
 def test_whoever_does_something_else_is_not_asked_again(page: Page, server: str, away: str) -> None:

@@ -135,7 +135,7 @@ def test_a_candidate_is_as_long_as_it_is_probable_and_says_so(trace: Trace) -> N
     figure = spec(figures.player(run, "cross"))
     bars = figure["frames"][0]["data"][-1]
     np.testing.assert_array_equal(bars["x"], [p for _, p in probable])
-    assert bars["text"] == ["0.9999", "5·10<sup>−5</sup>", "7·10<sup>−9</sup>", "0"]
+    assert bars["text"] == ["over 99 %", "0.01 %", "under 0.01 %", "0 %"]
     axis = figure["layout"]["xaxis2"]
     assert axis["range"][0] == 0 and axis.get("type") != "log" and axis["tickvals"][0] == 0
 

@@ -88,7 +88,7 @@ LOOKS = "layer 1 head 1 looks 14 % at `<b>` (token 1)"
 SAID = {
     "cross": f"having read `l`, {LOOKS}; what it writes is not recorded.",
     "outputs": f"having written `l`, {LOOKS} and what is written is `<i>`, its probability not recorded.",
-    "probabilities": f"having written `l`, {LOOKS} and the model writes `<i>`, p = 0.250.",
+    "probabilities": f"having written `l`, {LOOKS} and the model writes `<i>` (probability 25 %).",
 }
 
 

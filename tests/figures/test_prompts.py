@@ -11,6 +11,7 @@ from transformer_viz.export.content import default_step, view
 from transformer_viz.export.saving import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
 from transformer_viz.figures.theme import token_label
+from transformer_viz.numbers_in_words import probability_words
 from transformer_viz.sentences.correctness import answer, hypothesis_answer
 from transformer_viz.sentences.run_sentences import plain
 from transformer_viz.terms import row_labels
@@ -38,10 +39,13 @@ def test_given_steps_say_so_and_what_the_model_would_have_written() -> None:
     guess, probability = PROMPTED.steps[1].candidates[0]
     words = said(PROMPTED, 1)
     assert words.startswith("Step 2 of 6: having read `<s>␣a`, layer 1 head 1 looks")
-    assert f"; next comes `�`, which was given. The model's own guess: `{guess}`, p = {probability:.3f}." in words
+    assert (
+        f"; next comes `�`, which was given. The model's own guess: `{guess}` (probability {probability_words(probability)})."
+        in words
+    )
     assert "the model writes" not in words
     after = said(PROMPTED, 3)
-    assert "having read `<s>␣a␣�␣�`" in after and "the model writes `a`, p" in after
+    assert "having read `<s>␣a␣�␣�`" in after and "the model writes `a` (probability" in after
 
 
 def test_given_tokens_are_marked_in_the_strip_with_their_ids() -> None:
@@ -80,7 +84,7 @@ def test_an_encoder_alone_is_gone_through_token_by_token() -> None:
     whole = [np.asarray(frame.data[0].z) for frame in figure.frames]
     assert all(np.array_equal(each, np.eye(3)[[1, 2, 0]]) for each in whole)
     assert said(trace, 0) == "The encoder alone, token 1 of 3: layer 1 head 1, `[CLS]` looks 100 % at `[MASK]` (token 2)."
-    assert said(trace, 1).endswith("Its first guess here: `␣a`, p = 0.500.")
+    assert said(trace, 1).endswith("Its first guess here: `␣a` (probability 50 %).")
     assert default_step(trace) == 1
 
 

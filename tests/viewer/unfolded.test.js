@@ -4,10 +4,10 @@ import { unfolded } from "../../transformer_viz/viewer/strips.js";
 import { isWholeAt, laterOf, unfoldedFigure } from "../../transformer_viz/viewer/unfolded.js";
 
 test("tokens to come have neither a text nor a title that tells; what was given is there", () => {
-  const tokens = ["a", "b", "c", "d"].map((text, t) => ({ text, title: `step ${t + 1}: ${text}, p = 0.5` }));
+  const tokens = ["a", "b", "c", "d"].map((text, t) => ({ text, title: `step ${t + 1}: ${text}, probability 50 %` }));
   assert.deepEqual(unfolded(tokens, 0, 2).map(({ text }) => text), ["a", "b", "", ""]);
   assert.deepEqual(unfolded(tokens, 2, 0).map(({ title }) => title),
-    ["step 1: a, p = 0.5", "step 2: b, p = 0.5", "step 3: c, p = 0.5", "step 4: not written yet"]);
+    ["step 1: a, probability 50 %", "step 2: b, probability 50 %", "step 3: c, probability 50 %", "step 4: not written yet"]);
 });
 
 test("names of rows to come are blank on the axes that would tell them", () => {

@@ -32,6 +32,23 @@ def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start) -> 
         assert text(way(at, name)) == "other"
 
 
+@pytest.mark.parametrize("word", ["banana", "planet", "x"])
+def test_a_text_of_ones_own_opens_at_a_head_that_looks_at_the_letters_it_writes(start, shipped, word: str) -> None:
+    """The head at which a first visitor begins looks elsewhere in many words, and the page says that it looks at the letter."""
+    shown = viewer(enter(start(), word))["start"]
+    trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), word)
+    looked = trace.cross.head(shown["layer"], shown["head"]).argmax(axis=1)[:-1]
+    assert [*looked] == [*range(len(word), 0, -1)]
+
+
+def test_why_there_is_offered_where_it_can_be_told(start) -> None:
+    def ways(**link: str) -> set[str]:
+        return {name for one in viewer(start(text="ab", **link))["parts"]["ways"].values() for name in one}
+
+    assert "why" in ways(layer="1", head="2")
+    assert "why" not in ways(layer="1", head="mean of heads") and "why" not in ways(kind="encoder")
+
+
 def test_with_all_controls_a_text_opens_as_it_ends(start) -> None:
     shown = viewer(enter(start(all_controls="true"), "hello"))
     assert shown["start"]["step"] > 0 and not shown["parts"]["plays"] and not shown["parts"]["unfolds"]

@@ -16,6 +16,7 @@ from tests.views.rooms import files
 from tests.views.widgets import link_of
 from transformer_viz.addresses import AttentionAddress
 from transformer_viz.attribution import patch as patches
+from transformer_viz.numbers_in_words import probability_words
 
 BOTH = {"text": "zzzzz", "checkpoint": "reverse", "b_text": "aaaaa", "b_checkpoint": "reverse"}
 ASKED = {**BOTH, "patching": "true"}
@@ -66,7 +67,7 @@ def test_the_button_shows_what_python_finds(start, model, pair, run_code):
     rows = [[text_of(cell).strip() for cell in row.findall("td")] for row in outcome(at).findall(".//tr")[1:]]
     assert [side.text for side in outcome(at).findall(".//*[@class='side']")] == ["A", "B", "B′"]
     assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
-    assert rows[:2] == [[f"{p:.3g}" for p in of] for of in zip(*changed.of_both, strict=True)]
+    assert rows[:2] == [[probability_words(p, 2) for p in of] for of in zip(*changed.of_both, strict=True)]
     leads = [float(cell.replace("−", "-")) for cell in rows[2]]
     assert leads == pytest.approx([np.log(ours) - np.log(other) for ours, other in changed.of_both], abs=0.006)
     assert str(extent_of(model, pair)) in said(at) and f"{best.value:+.2f}".replace("-", "−") in said(at)

@@ -17,6 +17,7 @@ from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadAddress
 from transformer_viz.attribution.result.verdict import left_out_words, verdict_words
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.explore import on_trial
 from transformer_viz.views.explore.on_trial import QUESTIONS
 
@@ -90,8 +91,10 @@ def test_curves_have_their_numbers_in_words(start, copiers):
     model = copiers("one")
     found = tv.faithfulness(model, tv.decode(model, planted.TEXT), ["L1 H1", "L1 mean", "gradient", "rollout", "alti"])
     own, random = found[0], found[-1]
-    assert f"Without the token that L1 H1 looks at most, {own.comprehensiveness[0].value:.2f}" in charts(at)[-1].words
-    assert f"with a random one alone {random.sufficiency[0].value:.2f}" in said(at)
+    assert (
+        f"Without the token that L1 H1 looks at most, {percent_words(own.comprehensiveness[0].value)}" in charts(at)[-1].words
+    )
+    assert f"with a random one alone {percent_words(random.sufficiency[0].value)}" in said(at)
     table = at.dataframe[0].value
     assert table["lost without them"].tolist() == [mean.value for curve in found for mean in curve.comprehensiveness]
 

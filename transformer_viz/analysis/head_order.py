@@ -78,14 +78,24 @@ def graded_head(trace: Trace) -> tuple[int, int] | None:
 
     None where the run has no cross-attention or no step has a true key.
     """
+    n_right = right_looks(trace)
+    if n_right is None:
+        return None
+    spread = np.nan_to_num(statistic(trace, "cross", "entropy_share"))
+    place, head = max(np.ndindex(n_right.shape), key=lambda at: (n_right[at], spread[at]))
+    return trace.cross.layers[place], head
+
+
+def right_looks(trace: Trace) -> np.ndarray | None:
+    """At how many steps each head of cross-attention has its largest weight on the true key, (layer, head).
+
+    None where the run has no cross-attention or no step has a true key.
+    """
     steps = [(t, key) for t, key in enumerate(true_keys(trace)) if key is not None]
     if "cross" not in trace.attentions or not steps:
         return None
     rows, keys = zip(*steps, strict=True)
-    n_right = (trace.cross.weights[:, :, rows].argmax(-1) == keys).sum(-1)
-    spread = np.nan_to_num(statistic(trace, "cross", "entropy_share"))
-    place, head = max(np.ndindex(n_right.shape), key=lambda at: (n_right[at], spread[at]))
-    return trace.cross.layers[place], head
+    return (trace.cross.weights[:, :, rows].argmax(-1) == keys).sum(-1)
 
 
 def _of_layer(trace: Trace, kind: Kind, place: int) -> HeadRows:

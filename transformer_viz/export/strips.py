@@ -4,6 +4,7 @@ from typing import Any
 
 from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.language import later, say
+from transformer_viz.numbers_in_words import probability_words
 from transformer_viz.sentences.correctness import answer, answer_words
 from transformer_viz.sentences.run_sentences import source_unit
 from transformer_viz.terms import Kind, place_words
@@ -111,7 +112,7 @@ def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     text = display_token(token)
     title = say("step {step}: {token}", step=t + 1, token=_with_id(text, trace.output_ids, t))
     title = say("{token}, given", token=title) if t < trace.n_given else title
-    title = title if p is None else say("{token}, p = {p:.4f}", token=title, p=p)
+    title = title if p is None else say("{token}, probability {p}", token=title, p=probability_words(p, 2))
     if t < trace.n_given:
         return {"text": text, "title": title, "class": "given"}
     return {

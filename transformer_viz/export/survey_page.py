@@ -19,7 +19,7 @@ from transformer_viz.figures.surveys import (
 )
 from transformer_viz.figures.theme import Style
 from transformer_viz.language import known, later, say, speaking
-from transformer_viz.numbers_in_words import count_words, interval_words, number_words
+from transformer_viz.numbers_in_words import count_words, interval_words, number_words, probability_words
 from transformer_viz.surveys import sentences
 from transformer_viz.surveys.columns import columns, kinds
 from transformer_viz.surveys.result import Survey
@@ -85,7 +85,7 @@ def _page(survey: Survey, style: Style, plotlyjs: PlotlyJs) -> str:
     tables: dict[str, Any] = {"failed": [(entry.line, entry.text, entry.why) for entry in survey.texts.failed]}
     if outputs is not None:
         tables["worst"] = [
-            (entry.line, number_words(entry.confidence), entry.text, entry.output, entry.expected or "")
+            (entry.line, probability_words(entry.confidence, 1), entry.text, entry.output, entry.expected or "")
             for entry in outputs.worst
         ]
     if verdict is not None:

@@ -7,16 +7,16 @@ from transformer_viz.figures.figure_data import Plain, bar
 from transformer_viz.figures.parts import axis, on_axes, text_width
 from transformer_viz.figures.theme import Theme, token_label
 from transformer_viz.language import say
+from transformer_viz.numbers_in_words import probability_words
 from transformer_viz.trace.steps import Step
 from transformer_viz.trace.trace import Trace
 
 N_CANDIDATES = 6
+_FEW = 0.01
 _LONGEST_NAME, _ROOM = 14, 6.3
 """The most characters of a token beside its bar, and its largest width, as a multiple of the font size."""
 _INSIDE_FROM = 0.5
 """From this probability on, the number stands inside its bar. plotly.js would decide that itself, but not for hidden bars."""
-_IN_FULL = 1e-4
-"""A smaller probability is written as a power of ten."""
 
 
 def bars(size: int, number: int) -> Plain:
@@ -50,10 +50,10 @@ def at_step(step: Step | None, theme: Theme) -> dict[str, Any]:
     return {
         "x": [p for _, p, _, _ in best],
         "y": list(range(len(best))),
-        "text": [_probability(p) for _, p, _, _ in best],
+        "text": [_number(p) for _, p, _, _ in best],
         "textposition": ["inside" if p >= _INSIDE_FROM else "outside" for _, p, _, _ in best],
         "marker": {"color": [theme.chosen if is_own else theme.other for *_, is_own in best]},
-        "customdata": [[token_label(token) + number, f"{p:.3g}"] for token, p, number, _ in best],
+        "customdata": [[token_label(token) + number, probability_words(p, 2)] for token, p, number, _ in best],
     }
 
 
@@ -78,7 +78,7 @@ def token_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dic
 
 def probability_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dict[str, Any]:
     """The axis of probabilities, from 0 to 1."""
-    ticks = {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "", "0.5", "", "1"], "tickangle": 0}
+    ticks = {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "", "50 %", "", "100 %"], "tickangle": 0}
     looks: dict[str, Any] = {"tickfont": {"size": size - 2, "color": theme.muted}, "ticklabeloverflow": "allow"}
     more = {"showgrid": True, "domain": domain, "anchor": f"y{number}", "fixedrange": True}
     return axis(theme, size, (0, 1.02), say("candidates: probability"), **ticks, **looks, **more)
@@ -99,9 +99,6 @@ def _best(step: Step | None) -> list[tuple[str, float, str, bool]]:
     return best if has_own else [*best[: N_CANDIDATES - 1], own]
 
 
-def _probability(p: float) -> str:
-    """Four places, never rounded up to certainty; below them one digit and a power of ten."""
-    if p < _IN_FULL:
-        digit, power = f"{p:.0e}".split("e")
-        return f"{digit}·10<sup>−{-int(power)}</sup>" if p > 0 else "0"
-    return f"{math.floor(p * 1e4) / 1e4:.4f}" if p < 1 else "1"
+def _number(p: float) -> str:
+    """Beside its bar; of what is hardly probable with two places more."""
+    return probability_words(p, 2 if 0 < p < _FEW else 0)

@@ -27,6 +27,8 @@ _LONGEST_NAME = 120
 _LABEL, _LEAST_APART = 9, 7
 """The least pixels between tick labels (smaller cells have a label only at some of them, and all in the hover), and of a cell
 that is drawn apart from its neighbours."""
+_SMALLEST = 0.55
+"""How wide a cell of several panels is on the smallest page that has them side by side, as a share of its height."""
 _FIXED = {"yref": "paper", "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False}
 """The settings of a legend whose entries cannot be clicked, since they name colours of cells."""
 LOOKS: dict[int, tuple[str, str, str]] = {
@@ -179,7 +181,11 @@ def mask_grid(
     ]
     total = _LEGEND + sum(height + _TITLE + gap + (18 if name else 0) for height, (name, _) in zip(heights, rows, strict=True))
     layout: dict[str, Any] = {**base_layout(colours, size), "height": total, "showlegend": True}
-    layout |= {"margin": {"t": _LEGEND, "l": 4, "r": 8, "b": 4}, "annotations": [], "legend": legend(size + 1, **_FIXED)}
+    layout |= {
+        "margin": {"t": _LEGEND, "l": 4 if columns == 1 else 24, "r": 8, "b": 4},
+        "annotations": [],
+        "legend": legend(size + 1, **_FIXED),
+    }
     drawn = []
     inner, top = total - _LEGEND - 4, 0.0
     for (name, parts), height in zip(rows, heights, strict=True):
@@ -203,7 +209,9 @@ def mask_grid(
             drawn += panel(number, [_covered(part, colours) if part.is_covered else shown])
             every = math.ceil(_LABEL / cell)
             looks: dict[str, Any] = {"every": every, "automargin": False}
-            across = named_axis(colours, size - 1, token_labels(part.keys), tickangle=-90, **looks)
+            wide = cell * (_SMALLEST if columns > 1 else 1)
+            looks_across: dict[str, Any] = {**looks, "every": math.ceil(_LABEL / wide)}
+            across = named_axis(colours, size - 1, token_labels(part.keys), tickangle=-90, **looks_across)
             down = named_axis(colours, size - 1, token_labels(part.queries), down=True, **looks)
             layout |= panel_axes(number, across, down, (left, right), (max(0.0, bottom), bottom + height / inner))
         top += height + _TITLE + gap

@@ -8,6 +8,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.parts import HOVER, axis, legend, text_width
 from transformer_viz.figures.theme import Style, Theme, base_layout, escape, token_label
 from transformer_viz.language import say
+from transformer_viz.numbers_in_words import probability_words
 from transformer_viz.text_display import display_token, shorten
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
 from transformer_viz.trace.trace import Trace
@@ -214,9 +215,9 @@ def _words(search: Search, node: SearchNode) -> str:
     lines = [
         f"<b>{token_label(node.text, _LONGEST_TEXT) or say('(empty)')}</b>",
         say(
-            "writes {token}, p = {log_probability:.4g}",
+            "writes {token}, probability {p}",
             token=token_label(node.token),
-            log_probability=math.exp(node.log_probability),
+            p=probability_words(math.exp(node.log_probability), 2),
         ),
         say(
             "log p {log_probability:.4f}, sum {total:.4f}, score {score:.4f}",

@@ -340,14 +340,14 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
         y = [end for each in bins for end in (*each.interval, None)]
         hovers = [
             say(
-                "probability {low:g} to {high:g}, mean <b>{confidence:.3f}</b><br>right <b>{accuracy:.3f}</b>, "
-                "95 %: {interval:.3f} to {interval2:.3f}<br>{n:,} tokens judged",
-                low=each.low,
-                high=each.high,
-                confidence=each.confidence,
-                accuracy=each.accuracy,
-                interval=each.interval[0],
-                interval2=each.interval[1],
+                "probability {low} to {high}, mean <b>{confidence}</b><br>right <b>{accuracy}</b>, "
+                "95 % interval: {interval} to {interval2}<br>{n:,} tokens judged",
+                low=percent_words(each.low),
+                high=percent_words(each.high),
+                confidence=percent_words(each.confidence, 1),
+                accuracy=percent_words(each.accuracy, 1),
+                interval=percent_words(each.interval[0], 1),
+                interval2=percent_words(each.interval[1], 1),
                 n=each.n,
             )
             for each in bins
@@ -365,14 +365,19 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
     there = [(low, high, count) for (low, high), count in counted if count]
     middles = {"x": [(low + high) / 2 for low, high, _ in there], "y": [count for *_, count in there]}
     said = [
-        say("probability {low:g} to {high:g}: <b>{count:,} tokens</b>", low=low, high=high, count=count)
+        say(
+            "probability {low} to {high}: <b>{count:,} tokens</b>",
+            low=percent_words(low),
+            high=percent_words(high),
+            count=count,
+        )
         for low, high, count in there
     ]
     marks = {"marker": {"size": 4, "symbol": "circle", "color": colours.chosen}, "hovertext": said, "showlegend": False}
     drawn += panel(2, [scatter(x=x, y=y, showlegend=False, **area, **quiet), scatter(**middles, **marks, **dots)])
     # Counts on a logarithmic scale, on which one bin does not hide all others.
     counts = [10**power for power in range(len(str(max(confidence.counts))) + 1)]
-    probabilities: dict[str, Any] = {"tickvals": SHARES, "ticktext": [f"{tick:g}" for tick in SHARES]}
+    probabilities: dict[str, Any] = {"tickvals": SHARES, "ticktext": [percent_words(tick) for tick in SHARES]}
     shares: dict[str, Any] = {"tickvals": SHARES, "ticktext": [percent_words(tick) for tick in SHARES], "showgrid": True}
     tokens: dict[str, Any] = {"tickvals": counts, "ticktext": [f"{tick:,}" for tick in counts], "type": "log"}
     ends, log_ends = (-0.02, 1.02), (log10(_NO_COUNT), log10(counts[-1]))

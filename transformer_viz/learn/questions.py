@@ -21,7 +21,7 @@ from transformer_viz.inside_head.numbers import exps, largest
 from transformer_viz.language import known as translated
 from transformer_viz.learn.lesson import Ask
 from transformer_viz.learn.words import Words, speaking, words
-from transformer_viz.numbers_in_words import number_words, percent_words
+from transformer_viz.numbers_in_words import number_words, percent_words, probability_words
 from transformer_viz.terms import MISTAKE_TITLES, Head, Kind, Reason, head_label, kind_words, place_label
 from transformer_viz.text_display import display_text, display_token
 from transformer_viz.trace.attention import Attention
@@ -79,6 +79,7 @@ class Question:
         is_several: whether all right options must be named, not just one of them.
         number: the right number, where one is typed.
         tolerance: how far from it an answer may be.
+        is_percent: whether the number is a share that is asked for in per cent: `52` and `0.52` are `52 %` then.
         it: what the model does, in words: what is right.
         why: the explanation that follows an answer.
     """
@@ -93,6 +94,7 @@ class Question:
     is_several: bool = False
     number: float | None = None
     tolerance: float = 0.0
+    is_percent: bool = False
     it: str
     why: str
 
@@ -106,11 +108,21 @@ class Question:
         """Whether it is answered in the cells of a row; else, where it has columns, in the source tokens."""
         return self.kind in ("looks-most", "masked")
 
+    def meant(self, typed: float) -> float:
+        """The number that somebody means who types this one."""
+        return typed / 100 if self.is_percent and abs(typed) > 1 else typed
+
+    def figure(self, number: float) -> str:
+        """A number that answers it, in words."""
+        if self.is_percent:
+            return probability_words(self.meant(number))
+        return _figure(number, 3 if abs(number) < 0.1 else 2)
+
     def is_right(self, answer: Iterable[int] | float) -> bool:
         """Tells whether an answer is right: numbers of options, or the number that was typed."""
         if isinstance(answer, int | float):
             # Weights are float32: at the very edge their rounding must not decide.
-            return self.number is not None and abs(answer - self.number) <= self.tolerance + 1e-6
+            return self.number is not None and abs(self.meant(answer) - self.number) <= self.tolerance + 1e-6
         chosen = frozenset(answer)
         return chosen == self.right if self.is_several else len(chosen) == 1 and chosen <= self.right
 
@@ -272,7 +284,7 @@ def writes(asked: Asked) -> Question | NotAsked:
     answers = [*options, *more]
     # Where what is written are the source's own tokens, one answers by pressing them.
     is_copied = not {*own}.isdisjoint((*trace.output_tokens, *(trace.expected_tokens or ())))
-    fields = {"token": code(token), "share": _share(trace.steps[step].probability), "right": code(right)}
+    fields = {"token": code(token), "share": probability_words(trace.steps[step].probability), "right": code(right)}
     return asked.made(
         asked.say("writes.question", step=step + 1, read=code(*trace.target_tokens[: step + 1])),
         asked.say("writes.why" if token == right else "writes.why-wrong", **fields),
@@ -280,7 +292,7 @@ def writes(asked: Asked) -> Question | NotAsked:
         [options.index(token)],
         unlisted=tuple(map(display_token, more)),
         columns=tuple(answers.index(one) if one in answers else None for one in trace.source_tokens) if is_copied else (),
-        it=f"{code(token)} {_share(trace.steps[step].probability)}",
+        it=f"{code(token)} {probability_words(trace.steps[step].probability)}",
     )
 
 
@@ -304,12 +316,15 @@ def number(asked: Asked) -> Question | NotAsked:
         if found is None:
             return asked.none("not-measured")
         value, fields = found[0], fields | found[1]
+    is_percent = ask.number == "probability"
+    shown = probability_words(value) if is_percent else _figure(value, 3 if abs(value) < 0.1 else 2)
     return asked.made(
         asked.say(f"number.{ask.number}", **fields),
-        asked.say(f"number.{ask.number}-why", **fields, value=_figure(value, 3 if abs(value) < 0.1 else 2)),
+        asked.say(f"number.{ask.number}-why", **fields, value=shown),
         number=value,
         tolerance=ask.tolerance,
-        it=f"`{_figure(value, 3 if abs(value) < 0.1 else 2)}`",
+        is_percent=is_percent,
+        it=f"`{shown}`",
     )
 
 
@@ -515,8 +530,8 @@ def code(*tokens: str) -> str:
 
 
 def _share(share: float) -> str:
-    """`96 %`, in signs that every language reads: `> 99 %` and `< 1 %` where it would round to everything or nothing."""
-    return percent_words(float(share)).replace("over ", "> ").replace("under ", "< ")
+    """`96 %`, in the language of the page; `over 99 %` and `under 1 %` where it would round to everything or nothing."""
+    return percent_words(float(share))
 
 
 def _figure(value: float, places: int = 2) -> str:

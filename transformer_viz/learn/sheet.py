@@ -17,7 +17,7 @@ from transformer_viz.learn.example_run import Example, load_model, measured
 from transformer_viz.learn.lesson import LESSONS, Ask, read_lessons
 from transformer_viz.learn.questions import CAUSE, Question, Spot, code, question
 from transformer_viz.learn.words import Words, speaking, words
-from transformer_viz.numbers_in_words import number_words
+from transformer_viz.numbers_in_words import number_words, probability_words
 from transformer_viz.terms import MISTAKES, Kind, kind_words, place_labels, row_labels
 from transformer_viz.text_display import display_text
 from transformer_viz.trace.trace import Trace
@@ -55,7 +55,7 @@ class Item:
     def answer(self) -> str:
         """The letters of the right options, or the number."""
         if self.question.number is not None:
-            return number_words(self.question.number, 2)
+            return self.question.figure(self.question.number)
         return ", ".join(chr(ord("a") + place) for place in sorted(self.question.right))
 
 
@@ -181,8 +181,10 @@ def _figures(question: Question, trace: Trace, model: str, say: Words) -> list[G
             best = [(node.token, float(np.exp(node.log_probability))) for node in trace.search.path(trace.search.best[0])]
             greedy = [(step.token, step.probability) for step in decode(load_model(model), trace.source).steps]
             for name, way in (("greedy", greedy), ("beam", best)):
-                cells = [Cell(number_words(probability, 2)) for _, probability in way]
-                figures.append(Grid(say(f"sheet.{name}"), [display_text(token) for token, _ in way], [("p", cells)]))
+                cells = [Cell(probability_words(probability)) for _, probability in way]
+                figures.append(
+                    Grid(say(f"sheet.{name}"), [display_text(token) for token, _ in way], [(say("sheet.probability"), cells)])
+                )
         case "matters-most":
             weights = trace.cross.row(spot.layer, spot.head, spot.row)
             losses = trace.attributions[CAUSE].values[..., spot.row, :].reshape(-1, len(weights))[0]

@@ -37,7 +37,7 @@ def step_sentences(
 ) -> list[list[Sentence]]:
     """For each head, at each step, where it looks and what the model writes.
 
-    `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4) and the model writes `l`, p = 0.999.`
+    `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4) and the model writes `l` (probability over 99 %).`
 
     Args:
         trace: the run.
@@ -84,7 +84,7 @@ def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sente
             if trace.steps and trace.steps[step].candidates:
                 guess, p = trace.steps[step].candidates[0]
                 end = say_sentence(
-                    "; next comes {token}, which was given. The model's own guess: {guess}, p {p}.",
+                    "; next comes {token}, which was given. The model's own guess: {guess} (probability {p}).",
                     token=token,
                     guess=of_run(guess),
                     p=probability_words(p),
@@ -100,9 +100,9 @@ def _of_decoder(trace: Trace, kind: Kind, with_answer: bool) -> tuple[list[Sente
         else:
             words = probability_words(trace.steps[step].probability)
             end = (
-                say_sentence(", the model writes {token}, p {p}.", token=token, p=words)
+                say_sentence(", the model writes {token} (probability {p}).", token=token, p=words)
                 if kind == "encoder"
-                else say_sentence(" and the model writes {token}, p {p}.", token=token, p=words)
+                else say_sentence(" and the model writes {token} (probability {p}).", token=token, p=words)
             )
         true = trace.true_token(step) if with_answer and written is not None else None
         if true is not None and true != written:
@@ -131,7 +131,7 @@ def _of_encoder_alone(trace: Trace) -> tuple[list[Sentence], list[Sentence]]:
         if place in guesses:
             best, p = guesses[place]
             words = probability_words(p)
-            ends.append(say_sentence(". Its first guess here: {token}, p {p}.", token=of_run(best), p=words))
+            ends.append(say_sentence(". Its first guess here: {token} (probability {p}).", token=of_run(best), p=words))
         else:
             ends.append(say_sentence("."))
     return begins, ends

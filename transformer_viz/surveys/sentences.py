@@ -154,20 +154,21 @@ def calibrated(outputs: SurveyedOutputs) -> str:
     bins, error = calibration(outputs.confidence)
     if error is None:
         return say(
-            "No token was written after a right prefix of a known answer, so that nothing says how sure the model may be."
+            "No token was written after a right prefix of a known answer, so nobody can say how far its probabilities are "
+            "right."
         )
     n = sum(each.n for each in bins)
-    sure, hits = (sum(getattr(each, name) * each.n for each in bins) / n for name in ("confidence", "accuracy"))
+    probability, hits = (sum(getattr(each, name) * each.n for each in bins) / n for name in ("confidence", "accuracy"))
     return say(
         "Of {n:,} tokens that were written after a right prefix {hits} are right, and their probability "
-        "is {sure} on average. Expected calibration error: {error:.3f}.",
+        "is {share} on average. Expected calibration error: {error:.3f}.",
         n=n,
         hits=percent_words(hits, 1),
-        sure=percent_words(sure, 1),
+        share=percent_words(probability, 1),
         error=error,
     )
 
 
 def worst_title(outputs: SurveyedOutputs) -> str:
     """Lists the worst outputs."""
-    return say("The surest mistakes") if outputs.n_known else say("The least probable outputs")
+    return say("The most probable mistakes") if outputs.n_known else say("The least probable outputs")

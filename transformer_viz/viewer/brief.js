@@ -24,13 +24,16 @@ export function briefWords({ looked, weight, written, isMean }) {
 export const crossing = () => saySentence("Where it looked while it wrote.");
 
 /**
- * Nothing is rounded to what it is not.
+ * Nothing is rounded to what it is not. As `percent_words` in Python.
  * @param {number} share
+ * @param {number} [places] behind the point
+ * @param {number} [certain] from which on it is all: sums of weights are rounded, a probability is not
  */
-export function percentWords(share) {
-  const percent = 100 * share;
-  if (percent >= 99.5 && share < 1 - 2 ** -24) return say("over {number} %", { number: 99 });
-  return percent > 0 && percent <= 0.5 ? say("under {number} %", { number: 1 }) : say("{number} %", { number: rounded(percent) });
+export function percentWords(share, places = 0, certain = 1 - 2 ** -24) {
+  const percent = 100 * share, least = 10 ** -places, words = (number) => number.toFixed(places);
+  if (percent >= 100 - least / 2 && share < certain) return say("over {number} %", { number: words(100 - least) });
+  if (percent > 0 && percent <= least / 2) return say("under {number} %", { number: words(least) });
+  return say("{number} %", { number: words(rounded(percent / least) * least) });
 }
 
 /**
@@ -41,3 +44,10 @@ export function rounded(number) {
   const below = Math.floor(number);
   return number - below === 0.5 ? below + (below % 2) : Math.round(number);
 }
+
+/**
+ * As `probability_words` in Python.
+ * @param {number} p
+ * @param {number} [places]
+ */
+export const probabilityWords = (p, places = 0) => percentWords(p, places, 1);

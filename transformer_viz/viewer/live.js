@@ -311,6 +311,7 @@ class LivePage extends Page {
 }
 
 const page = new LivePage(JSON.parse(document.getElementById("data").textContent));
+document.documentElement.classList.toggle("framed", window.top !== window);
 start(page);
 
 // For other programs, and for tests: a text, and keywords of the program's `decode`.

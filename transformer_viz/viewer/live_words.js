@@ -1,6 +1,6 @@
 // @ts-check
 // The words of a run that was made in this page, as the program says them of a saved run: strips, sentences, candidates.
-import { percentWords } from "./brief.js";
+import { percentWords, probabilityWords } from "./brief.js";
 import { later, say, saySentence } from "./language.js";
 
 const MOST_WORDS = 120;
@@ -75,22 +75,6 @@ export function textWidth(label, size) {
 
 // ---- numbers in words; nothing is rounded to what it is not
 
-function probabilityWords(p) {
-  if (p >= 0.9995 && p < 1) return "> 0.999";
-  return p > 0 && p < 0.0005 ? "< 0.001" : `= ${p.toFixed(3)}`;
-}
-
-function barWords(p) {
-  if (p === 0) return "0";
-  const [digit, power] = p.toExponential(0).split("e-");
-  if (p < 1e-4) return `${digit}·10<sup>−${power}</sup>`;
-  return p < 1 ? (Math.floor(p * 1e4) / 1e4).toFixed(4) : "1";
-}
-
-function threeDigits(p) {
-  return p > 0 && p < 1e-4 ? p.toExponential(2).replace(/\.?0+e/, "e").replace(/e-(\d)$/, "e-0$1") : String(Number(p.toPrecision(3)));
-}
-
 // ---- the strips
 
 export function sourceStrip({ source_tokens: tokens }) {
@@ -105,7 +89,7 @@ export function outputStrip({ output_tokens: tokens, expected_tokens: expected, 
   return tokens.map((token, t) => {
     const right = expected?.[t], isWrong = right !== undefined && right !== token, p = steps[t].probability;
     const named = say("{place}: {token}", { place: stepWords(t), token: displayToken(token) });
-    const title = say("{token}, p = {p}", { token: named, p: p.toFixed(4) });
+    const title = say("{token}, probability {p}", { token: named, p: probabilityWords(p, 2) });
     return {
       text: displayToken(token),
       title: isWrong ? say("{token}; the right token is {right}", { token: title, right: displayToken(right) }) : title,
@@ -162,9 +146,9 @@ export function candidatesOf({ token, probability, candidates }) {
   const best = first.some(([name]) => name === token) ? first : [...first.slice(0, N_CANDIDATES - 1), [token, probability]];
   return {
     x: best.map(([, p]) => p),
-    text: best.map(([, p]) => barWords(p)),
+    text: best.map(([, p]) => probabilityWords(p, p > 0 && p < 0.01 ? 2 : 0)),
     textposition: best.map(([, p]) => (p >= 0.5 ? "inside" : "outside")),
-    customdata: best.map(([name, p]) => [escaped(displayToken(name)), threeDigits(p)]),
+    customdata: best.map(([name, p]) => [escaped(displayToken(name)), probabilityWords(p, 2)]),
     names: best.map(([name]) => `<b>${barName(name)}</b>`),
     chosen: best.map(([name]) => name === token),
   };
@@ -189,7 +173,7 @@ export function sentencesOf(kind, trace, { layer, head }) {
     const begin = [["strong", say("Step {step} of {n}: ", { step: t + 1, n })], ...read];
     const right = expected?.[t], isWrong = right !== undefined && right !== token;
     const fields = { token: code(token), p: probabilityWords(steps[t].probability) };
-    let end = isEncoder ? saySentence(", the model writes {token}, p {p}.", fields) : saySentence(" and the model writes {token}, p {p}.", fields);
+    let end = isEncoder ? saySentence(", the model writes {token} (probability {p}).", fields) : saySentence(" and the model writes {token} (probability {p}).", fields);
     if (isWrong) end = saySentence("{end} The right token: {token}.", { end, token: code(right) });
     if (isEncoder) {
       return [...begin, ...saySentence("{end} The encoder read the whole source before the first step: its maps are the same at every step.", { end })];

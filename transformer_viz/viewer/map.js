@@ -1,7 +1,7 @@
 // @ts-check
 // The large map with the candidates, the numbers filled into the figure that Python laid out. What it draws at a step
 // is what `figures.player` draws there: at step t the rows after t are blank. The row of the step and the rings are marks.
-import { candidatesAt } from "./candidates.js";
+import { candidatesAt, hasOneEach } from "./candidates.js";
 import { upTo } from "./colours.js";
 import { outline, secondTraces } from "./secondmap.js";
 
@@ -36,6 +36,10 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
     data.push({ ...parts.bars, ...bars });
     const axis = parts.names ?? "yaxis2";
     layout[axis] = { ...layout[axis], ...names };
+    const across = axis.replace("y", "x");
+    if (run.isBrief && hasOneEach(run.candidates)) {
+      layout[across] = { ...layout[across], tickvals: [], ticktext: [], showgrid: false, side: "top" };
+    }
   }
   if (parts.second) data.push(...secondTraces(parts.second, kind.second.of(layer, head), { rows, columns, until: step + 1 }));
   data.push(...parts.colourBar);

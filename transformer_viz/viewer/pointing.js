@@ -178,9 +178,17 @@ export class Pointing {
 
   // What the large map has can be pinned; a second click lets it go.
   pin(place) {
+    if (this.player.data.isAsked) return this.answer(place);
     if (!place || (place.kind !== this.about.kind && !this.about.pinsAll)) return;
     const { kind, query, key } = place;
     this.keep(isSame({ kind, query, key }, this.pinned) ? null : { kind, query, key });
+  }
+
+  // The first question is answered by the letter itself, too.
+  answer(place) {
+    const text = this.tokens("source")[place?.key]?.textContent, { ways = {} } = this.player.data;
+    const [way] = Object.entries(ways[this.player.step] ?? {}).find(([, words]) => words === text) ?? [];
+    if (way) this.player.ways.choose(way);
   }
 
   unpin() {
@@ -344,7 +352,6 @@ export class Pointing {
         const pressed = canPin ? String(pinned.includes(cell)) : null;
         if (cell.ariaPressed !== pressed) cell.ariaPressed = pressed;
         cell.classList.toggle("attended", weight !== null);
-        cell.classList.toggle("struck", this.lines.isOn && Boolean(link?.isMasked));
         if (weight !== null) tint(cell, weight.toFixed(2));
       }
     }

@@ -27,6 +27,7 @@ import { isLong, partAt, windowed } from "./windows.js";
 /** @typedef {import("./state.js").State} State */
 
 const NARROW_PX = 640;
+const TIGHT_PX = 1000;
 const RESIZED_MS = 120;
 const ENDED_MS = 600;
 
@@ -569,7 +570,7 @@ export class Viewer {
   }
 
   #partsOf(name) {
-    return JSON.stringify([this.#run.run, this.#run.version, name, this.#place.measure, this.#looks.dark, this.#isNarrow]);
+    return JSON.stringify([this.#run.run, this.#run.version, name, this.#place.measure, this.#looks.dark, this.#isNarrow, this.#isTight]);
   }
 
   #hasWindow(name) {
@@ -592,6 +593,10 @@ export class Viewer {
     return window.innerWidth * (this.#on.share?.() ?? 1) < NARROW_PX;
   }
 
+  get #isTight() {
+    return window.innerWidth * (this.#on.share?.() ?? 1) < TIGHT_PX;
+  }
+
   #looksOfSmall(name) {
     return JSON.stringify([this.#run.run, this.#run.version, name, this.#place.measure, this.#looks.dark]);
   }
@@ -606,6 +611,8 @@ export class Viewer {
     const steps = this.#run.isGuessed ? { step: step - 1, row: step } : { step };
     const place = now === name ? { layer: kind.numbers.indexOf(layer), head, ...steps } : { layer: 0, head: 0, ...steps };
     const figure = mapFigure(kind, place, parts, this.#run, this.#colours);
+    // In a small window the names of the candidates need the room of the colour bar.
+    if (this.#isTight && parts.bars) figure.layout.coloraxis = { ...figure.layout.coloraxis, showscale: false };
     const unfolded = this.#unfolds(name) ? { ...figure, ...unfoldedFigure(figure, step) } : figure, part = this.#windowOf(name);
     return part ? windowed(unfolded, part) : unfolded;
   }

@@ -19,7 +19,7 @@ from transformer_viz.figures.experiments import patching, places_of, strongest
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.language import enumerated, later, say
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.numbers_in_words import count_words, signed_words
+from transformer_viz.numbers_in_words import count_words, probability_words, signed_words
 from transformer_viz.sentences.run_sentences import say_sentence
 from transformer_viz.terms import Kind, head_title, kind_words, place_words
 from transformer_viz.text_display import display_token
@@ -119,8 +119,8 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
     place.markdown(
         say(
             "At step {step} A writes {ours} and B {other}. Of the difference between their logits one place "
-            "of A, put into B alone, brings back at most {best}. 0: nothing changes. 1: B is as sure of "
-            "{ours} as A.",
+            "of A, put into B alone, brings back at most {best}. 0: nothing changes. 1: B finds {ours} "
+            "as probable as A.",
             step=found.step + 1,
             ours=ours,
             other=other,
@@ -226,11 +226,11 @@ def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedR
     patched = []
     for t, (token, p) in enumerate(zip(changed.tokens, changed.probabilities, strict=True)):
         is_given, text = t < found.step, display_token(token)
-        fields: dict[str, Any] = {"step": t + 1, "token": text, "p": p}
+        fields: dict[str, Any] = {"step": t + 1, "token": text, "p": probability_words(p, 2)}
         title = (
-            say("step {step}: {token}, p = {p:.4f}, as in both", **fields)
+            say("step {step}: {token}, probability {p}, as in both", **fields)
             if is_given
-            else say("step {step}: {token}, p = {p:.4f}", **fields)
+            else say("step {step}: {token}, probability {p}", **fields)
         )
         cell = {"text": text, "title": title, "class": "special" if token in SPECIAL_TOKENS else "given" if is_given else ""}
         patched.append(cell if is_given else {**cell, "tint": round(p, 4)})
@@ -248,8 +248,8 @@ def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedR
     of_a, of_b = found.differences
     leads = (of_a, of_b, of_b + chosen.value * (of_a - of_b))
     cells = {
-        say("p of {ours}", ours=ours): [f"{p:.3g}" for p, _ in changed.of_both],
-        say("p of {other}", other=other): [f"{p:.3g}" for _, p in changed.of_both],
+        say("probability of {token}", token=ours): [probability_words(p, 2) for p, _ in changed.of_both],
+        say("probability of {token}", token=other): [probability_words(p, 2) for _, p in changed.of_both],
         say("logit of {ours} less that of {other}", ours=ours, other=other): [signed_words(lead, 2) for lead in leads],
     }
     rows = [{"what": what, "cells": row, "kind": None, "is_text": False} for what, row in cells.items()]

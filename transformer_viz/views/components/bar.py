@@ -174,7 +174,7 @@ def _beside_text(text: str, model: LoadedModel | None) -> None:
     if model is not None and model.task is None:
         mask_tokens.popover(model)
         return
-    with st.popover(say("Examples"), icon=":material/lightbulb:", help=say("Examples, a surprise, and one that goes wrong")):
+    with st.popover(say("Examples"), icon=":material/lightbulb:"):
         if not isinstance(model, Checkpoint):  # said below the bar
             return
         # Callbacks, since a drawn widget's value is fixed for its run.

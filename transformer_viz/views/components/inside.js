@@ -20,13 +20,21 @@ class Inside {
     root.addEventListener("keydown", (event) => this.key(event));
   }
 
-  drawn({ place, words }) {
+  drawn({ place, words, wanted }) {
     this.words = words;
+    this.show(wanted);
     const isSame = String(place) === String(this.place);
     this.place = place;
     this.to(isSame ? this.station : undefined);
     if (this.isByKey) this.enter();
     this.isByKey = false;
+  }
+
+  // Somebody asked why: the reason is brought into sight, also where it was drawn already.
+  show(wanted) {
+    const before = document.__insideWanted ?? 0;
+    document.__insideWanted = wanted;
+    if (wanted > before) this.root.querySelector(".explained").scrollIntoView({ block: "center" });
   }
 
   // Who goes by keyboard goes on from there. Enter is a click without a place.

@@ -21,7 +21,7 @@ from transformer_viz.figures.theme import THEMES, ThemeName, even_scale, rgb
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.language import enumerated, later, say, sentences
-from transformer_viz.numbers_in_words import number_words
+from transformer_viz.numbers_in_words import number_words, probability_words
 from transformer_viz.sentences.run_sentences import of_run, say_sentence
 from transformer_viz.terms import REASON_WORDS, head_title, kind_words, place_label
 from transformer_viz.text_display import display_token
@@ -44,7 +44,9 @@ class Looks:
     large: bool
 
 
-def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, on_press: Callable[[Any], None]) -> None:
+def show(
+    inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, on_press: Callable[[Any], None], wanted: int = 0
+) -> None:
     """Draws the row, and explains the number at the end of the way: addresses, each a term of the one before it.
 
     Args:
@@ -54,6 +56,7 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         pinned: a key that is shown in any case.
         on_press: gets what the browser asks for: the address of a number; `+` and an address, a term of the number that is
             explained; `-n`, back to the n-th number of the way. Or nonsense.
+        wanted: how often somebody has asked to see it; whenever that is one more, it is brought into sight.
     """
     drawn, at = picture(inside, looks, pinned), way[-1]
     # A number of a vector stands in the strip of all of it.
@@ -65,7 +68,7 @@ def show(inside: Inside, way: Sequence[str], looks: Looks, pinned: int | None, o
         KEY,
         on_press,
         script=_script(),
-        data={"place": [inside.kind, inside.layer, inside.head, inside.row], "words": _words_of_script()},
+        data={"place": [inside.kind, inside.layer, inside.head, inside.row], "words": _words_of_script(), "wanted": wanted},
         way=[explain(inside, address) for address in way],
         at=at,
         vector=vector,
@@ -370,7 +373,7 @@ def _lens(inside: Inside) -> dict[str, Any] | None:
             "candidates": [
                 {
                     "token": display_token(token),
-                    "text": number_words(p, 2),
+                    "text": probability_words(p),
                     "share": float(np.nan_to_num(p)),
                     "written": token == step.token,
                 }

@@ -29,7 +29,7 @@ from transformer_viz.learn.points import POINTS
 from transformer_viz.learn.questions import COVERS, NotAsked, Question, Spot, code, question
 from transformer_viz.learn.words import Words, words
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.numbers_in_words import LONGEST_NUMBER, number_words, typed_number
+from transformer_viz.numbers_in_words import LONGEST_NUMBER, typed_number
 from transformer_viz.terms import MISTAKE_TITLES, kind_words
 from transformer_viz.trace.hidden_answer import COVERED, hide_answer
 from transformer_viz.trace.trace import Trace
@@ -262,6 +262,7 @@ class _Card:
                 with st.expander(self.say("card.by-list"), key="lesson-list") if in_picture else st.container():
                     _draw_form(asked, unanswered, self._row, self.say)
                 of = "-masks" if cover.is_of_masks else "-tree" if cover.is_of_search else ""
+                of = of or ("-step" if asked.kind == "writes" else "")
                 words = self.say(f"card.covered{of}", row=asked.spot.row + 1)
                 flags = _numbers(asked, lesson_place.flags())
                 return Covered(cover, asked, words, self._picture(asked, flags, is_open=False) if in_picture else None)
@@ -507,6 +508,6 @@ def _with_code(sentence: str) -> str:
 
 def _said(asked: Question, answer: list[int] | float, worded: Words) -> str:
     if isinstance(answer, int | float):
-        return number_words(answer, 3 if abs(answer) < 0.1 else 2)
+        return asked.figure(answer)
     # Some options are sentences.
     return worded.list([f"`{asked.answers[number].rstrip('.。')}`" for number in answer])

@@ -50,6 +50,7 @@ def show(shown: Shown) -> None:
 
             found = runs.inside(shown.model, trace, head, row)
     except NotSeenError as error:
+        state.inside_untold = state.run
         st.info(literal(str(error)), icon=":material/info:")
         return
     except TransformerVizError as error:
@@ -66,7 +67,7 @@ def show(shown: Shown) -> None:
     explained()
     is_large = display_options.current().is_large
     looks = picture.Looks(style.theme(), is_large)
-    picture.show(found, way, looks, key, lambda pressed: _pressed(pressed, way))
+    picture.show(found, way, looks, key, lambda pressed: _pressed(pressed, way), state.get("inside_wanted", 0))
     if not is_large:
         said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)
         code.show(Call("print({})", said), key="code_of_tab")

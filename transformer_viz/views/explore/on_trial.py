@@ -429,16 +429,16 @@ def _show_curves(trace: Trace, model: LoadedModel) -> None:
     own, (cause, random) = found[0], found[-2:]
     without_own, without_cause, without_random = (curve.comprehensiveness[0].value for curve in (own, cause, random))
     words = say(
-        "Without the token that {name} looks at most, {without_own:.2f} of the probability of what was "
-        "written is lost; without the one that matters most {without_cause:.2f}, without a random one "
-        "{without_random:.2f}. With that token alone {value:.2f} is lost, with a random one alone "
-        "{value2:.2f}.",
+        "Without the token that {name} looks at most, {without_own} of the probability of what was "
+        "written is lost; without the one that matters most {without_cause}, without a random one "
+        "{without_random}. With that token alone {value} is lost, with a random one alone "
+        "{value2}.",
         name=own.name,
-        without_own=without_own,
-        without_cause=without_cause,
-        without_random=without_random,
-        value=own.sufficiency[0].value,
-        value2=random.sufficiency[0].value,
+        without_own=percent_words(without_own),
+        without_cause=percent_words(without_cause),
+        without_random=percent_words(without_random),
+        value=percent_words(own.sufficiency[0].value),
+        value2=percent_words(random.sufficiency[0].value),
     )
     st.markdown(literal(words))
     alt = say("Probability lost by k. {words}", words=words)

@@ -78,6 +78,8 @@ def show() -> None:
     if lesson_place.current() is not None:
         # It is the lesson's own first question, which is answered or skipped there.
         first_question.put_away()
+    if own_text.waits():
+        focus.suit(shown, model)
     at = focus.start(shown, model)
     if own_text.begins(at.run, unfolds=chosen.unfolds and chosen.with_answer and shown.writes):
         focus.set_step(shown.n_given)

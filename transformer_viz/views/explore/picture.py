@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.addresses import HeadAddress, row_address
 from transformer_viz.analysis.head_order import farthest_head
 from transformer_viz.errors import join_names
 from transformer_viz.export.content import aligned, picture_title
@@ -84,8 +85,19 @@ def _go_on(trace: Trace, way: str) -> None:
     elif way == "export":
         state.explore_tab = "Export"
     elif way == "why":
-        state.explore_tab = "Inside"
+        state.explore_tab, state.explained, state.inside_way = "Inside", "", []
+        state.inside_wanted = state.get("inside_wanted", 0) + 1
         focus.set_step(_most_divided(trace, state.kind, state.layer, state.head))
+
+
+def _tells_why(trace: Trace, chosen: DisplayOptions) -> bool:
+    """Whether *Inside* can say where the weights of the head in focus come from: of all heads as one, and of a model whose
+    queries and keys are not seen, it cannot, and of a file only what that holds."""
+    at = focus.current()
+    if not isinstance(at.head, int) or at.kind == "encoder" or st.session_state.get("inside_untold") == at.run:
+        return False
+    row = row_address(HeadAddress(at.kind, at.layer, at.head), _most_divided(trace, at.kind, at.layer, at.head))
+    return not getattr(chosen, "is_file", False) or any(inside.address == row for inside in trace.insides)
 
 
 def _most_divided(trace: Trace, kind: Kind, layer: int, head: Head) -> int:
@@ -105,13 +117,14 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
     now: Any = {"head": ("head", ""), "kind": ("kind", "")}
     here = say_sentence("{head} of {kind}: click a small map for another.", **now)
     here = () if levels.is_all() else here
+    tells_why = not levels.is_all() and "cross" in trace.kinds and _tells_why(trace, chosen)
     parts: dict[str, Any] = {
         "aligner": aligned(trace, aligns),
         "saved": picture_title(trace),
         "remark": [*term_tips.mark(remark, told=("weight",)), *here] if not chosen.is_large else [],
         "ways": {}
         if levels.is_all() or "cross" not in trace.kinds
-        else {trace.n_steps - 1: {way: say(words) for way, words in _ENDS.items()}},
+        else {trace.n_steps - 1: {way: say(words) for way, words in _ENDS.items() if way != "why" or tells_why}},
         "measures": measured.switch,
         **({} if curtain.asked is None else {"asked": curtain.asked}),
     }

@@ -14,7 +14,7 @@ from transformer_viz.addresses import map_address
 from transformer_viz.comparison.compare import compare
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
 from transformer_viz.language import later, say
-from transformer_viz.numbers_in_words import rounded_words
+from transformer_viz.numbers_in_words import probability_words, rounded_words
 from transformer_viz.sentences.compare_words import change_words
 from transformer_viz.terms import kind_words
 from transformer_viz.text_display import display_token
@@ -165,7 +165,7 @@ def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: "Vocabulary"
     def label(token: Token) -> str:
         if token == "":
             return say("{written}, as it was", written=written)
-        chance = f" (p = {probabilities[token]:.2g})" if token in probabilities else ""
+        chance = f" ({probability_words(probabilities[token])})" if token in probabilities else ""
         return f"{vocabulary.label(token)}{chance}"
 
     st.selectbox(

@@ -89,9 +89,8 @@ def popover(page: str, device: Callable[[], None] | None = None) -> None:
         device: draws the box of the device, on a page that runs a model. Seldom touched, it would cost each page as much to
             mount as any other box.
     """
-    words = say("Projector, hide the answer, light or dark")
-    words = words if device is None else say("{others}, device", others=words)
-    with st.popover(say("Settings"), icon=":material/tune:", help=words):
+    # What is told of a button that is pointed at would lie over the first entry of its menu.
+    with st.popover(say("Settings"), icon=":material/tune:"):
         link.toggle(say("Projector: large letters, maps only"), key="projector")
         link.toggle(
             say("Hide the answer"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.addresses import map_address
-from transformer_viz.analysis.head_order import graded_head
+from transformer_viz.analysis.head_order import graded_head, right_looks
 from transformer_viz.analysis.query_rows import best_head
 from transformer_viz.analysis.word_pooling import has_pieces, is_by_words
 from transformer_viz.comparison.compare import IN_BOTH, Comparison
@@ -253,6 +253,19 @@ def say_largest(comparison: Comparison, words: str, key: str) -> None:
 def go_to_head(kind: Kind, layer: int, head: int) -> None:
     """Moves the focus; for a callback, or before its boxes are drawn."""
     st.session_state.kind, st.session_state.layer, st.session_state.head = kind, layer, head
+
+
+def suit(trace: Trace, model: "LoadedModel") -> None:
+    """Before `start`, for a text of one's own: where nobody chose a head, and the one that suited the last text looks less
+    often at what this one's letters come from than another does, that other one is gone to."""
+    state = st.session_state
+    name, places = state.get("shown_before") or (None, ())
+    here, looks, graded = (state.get("layer"), state.get("head")), right_looks(trace), graded_head(trace)
+    if name != model.name or here not in places or state.get("kind") != "cross" or looks is None or graded is None:
+        return
+    of = trace.cross.layers.index
+    if looks[of(here[0]), here[1]] < looks[of(graded[0]), graded[1]]:
+        go_to_head("cross", *graded)
 
 
 def in_link(kind: Kind, layer: int, head: Head) -> dict[str, str]:

@@ -24,6 +24,11 @@ def is_there() -> bool:
     return _OWN in st.session_state
 
 
+def waits() -> bool:
+    """Whether the run of a text that was chosen is still to begin."""
+    return bool(st.session_state.get(_OWN))
+
+
 def begins(run: str, *, unfolds: bool) -> bool:
     """Whether this run is to begin, which is so once for each text that is chosen where runs unfold."""
     state = st.session_state

@@ -1,11 +1,11 @@
-"""The tab Outputs: how right they are by length, how sure the model is, and the worst of them."""
+"""The tab Outputs: how right they are by length, how probable the model finds what it writes, and the worst of them."""
 
 import streamlit as st
 
 from transformer_viz.figures.figure_data import plain
 from transformer_viz.figures.surveys import survey_calibration, survey_lengths
 from transformer_viz.language import later, say
-from transformer_viz.numbers_in_words import number_words
+from transformer_viz.numbers_in_words import probability_words
 from transformer_viz.surveys import sentences
 from transformer_viz.text_display import display_text
 from transformer_viz.views.components import chart, screen
@@ -41,7 +41,7 @@ def show(shown: Shown) -> None:
         wrote = say("wrote {text}", text=output)
         if each.expected is not None:
             wrote = say("wrote {text}, expected {right}", text=output, right=display_text(each.expected) or say("nothing"))
-        lines.append(texts.Line(number_words(each.confidence), each.text, wrote, has_trial=True))
+        lines.append(texts.Line(probability_words(each.confidence, 1), each.text, wrote, has_trial=True))
     by = say("the first wrong token") if outputs.n_known else say("a token on average")
     texts.show(
         {say("{outputs}, by the probability of {by}", outputs=sentences.worst_title(outputs), by=by): lines},

@@ -13,6 +13,7 @@ from transformer_viz.figures.theme import Style
 from transformer_viz.figures.training import playback_template
 from transformer_viz.language import later, say
 from transformer_viz.language import sentences as sentences_of
+from transformer_viz.numbers_in_words import probability_words
 from transformer_viz.sentences.run_sentences import Sentence, sentence
 from transformer_viz.terms import Kind, kind_words
 from transformer_viz.text_display import display_text
@@ -83,9 +84,9 @@ def _button(one: TrainingSnapshot) -> dict[str, Any]:
         True: say("step {step:,} of training: writes {text}, right", **fields),
     }[is_right]
     title = (
-        say("{writes}; mean probability of the right tokens {p:.3f}", writes=writes, p=sure)
+        say("{writes}; mean probability of the right tokens {p}", writes=writes, p=probability_words(sure))
         if one.target == "answer"
-        else say("{writes}; mean probability of the final tokens {p:.3f}", writes=writes, p=sure)
+        else say("{writes}; mean probability of the final tokens {p}", writes=writes, p=probability_words(sure))
     )
     return {"text": f"{one.step:,}", "title": title, "class": "wrong" if is_right is False else "", "tint": round(sure, 4)}
 
