@@ -497,11 +497,11 @@ export class Viewer {
   #showMap() {
     const { kind: name } = this.#place, map = this.#maps[name];
     for (const { host } of Object.values(this.#maps)) {
-      const isHere = host === map.host;
-      if (isHere === (host.dataset.part === "focus")) continue;
+      const isHere = host === map.host, hidden = isHere ? null : "true";
+      if (host.ariaHidden === hidden && isHere === (host.dataset.part === "focus")) continue;
       if (isHere) host.dataset.part = "focus";
       else delete host.dataset.part;
-      host.ariaHidden = isHere ? null : "true";
+      host.ariaHidden = hidden;
     }
     const isDrawn = map.has(this.#looksOf(name)) && map.size.width;
     if (!isDrawn && this.isAwaited) return undefined;
