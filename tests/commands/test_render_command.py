@@ -101,7 +101,7 @@ def test_a_picture_is_asked_for_with_its_size(run: Trace, cli: Callable[..., Any
         ("-o run.html --head cross.1.6", "and heads 1 to 5 in each"),
         ("-o run.html --step 8", "1 to 7"),
         ("-o run.html --head cross.1.min", "write it as cross, cross.2, cross.2.4"),
-        ("-o run.html --what tree", "player, attention, mosaic, masks, search"),
+        ("-o run.html --what tree", "player, attention, row, mosaic, masks, search"),
         ("-o run.html --what search", "no beam search"),
         ("-o run.html --plotlyjs javascript:x", "plotlyjs='javascript:x'"),
         ("-o run.html --plotlyjs cdn --without-plotlyjs", "not allowed with"),

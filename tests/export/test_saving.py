@@ -50,7 +50,7 @@ def test_a_picture_for_a_paper_is_as_wide_as_its_column_with_letters_of_8_points
         ({"format": "gif"}, "png, svg, pdf"),
         ({"width": 0}, "1 to 8000"),
         ({"scale": 100.0}, "1 to 8000"),
-        ({"what": "everything"}, "player, attention, mosaic, masks, search"),
+        ({"what": "everything"}, "player, attention, row, mosaic, masks, search"),
         ({"what": "search"}, "no beam search"),
         ({"theme": "blue"}, "light, dark"),
         ({"paper": 240, "format": "png"}, "width in pixels"),

@@ -19,7 +19,7 @@ _SECONDS = Range(0.05, 60)
 def run(
     file: Annotated[Path, "a trace file, as the command `trace` writes it"],
     output: Annotated[Path, f"where to write: a name in .{', .'.join(_ENDINGS)}", Option("-o")],
-    what: Annotated[str | None, "which figure: player, attention, mosaic, masks, search (player)"] = None,
+    what: Annotated[str | None, "which figure: player, attention, row, mosaic, masks, search (player)"] = None,
     inside: Annotated[bool, "make a page of the numbers inside the heads that `trace --inside` saved"] = False,
     head: Annotated[
         str | None, "a head (cross.2.3), all heads of a layer (cross.2.mean, cross.2.max), or a kind (cross) (the best head)"

@@ -1,4 +1,4 @@
-"""Draws a figure of a run by its name: `player`, `attention`, `mosaic`, `masks`, `search`, or one that was added."""
+"""Draws a figure of a run by its name: `player`, `attention`, `row`, `mosaic`, `masks`, `search`, or one that was added."""
 
 from collections.abc import Callable
 from inspect import Parameter, signature
@@ -23,8 +23,9 @@ def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions])
 
     Args:
         trace: the run.
-        what: `player` is one step's map with its candidates, `attention` a whole map, `mosaic` all heads of a kind, `masks`
-            every mask by its reasons, `search` the tree of a beam search; and any other figure of a run alone (`WHATS`).
+        what: `player` is one step's map with its candidates, `attention` a whole map, `row` the weights of one step as bars,
+            `mosaic` all heads of a kind, `masks` every mask by its reasons, `search` the tree of a beam search; and any other
+            figure of a run alone (`WHATS`).
         shown: keywords of `html`; the theme `auto` is `light`.
 
     Raises:
@@ -68,6 +69,7 @@ _GIVEN = {*_PLACES, "style", "with_answer"}
 _OURS: dict[str, Callable[..., Any]] = {
     "player": figures.player,
     "attention": figures.attention,
+    "row": figures.row,
     "mosaic": _mosaic,
     "masks": _masks,
     "search": figures.search_tree,

@@ -46,7 +46,7 @@ _LEAST_OF_PLAYER = 400
 """Points that a map takes with its candidates beside it."""
 _POINTS, _POINTS_OF_PIXEL, _SHRUNK = (72, 1500), 0.75, 0.82
 """Widths of a picture on paper; a pixel in points; and what letters of 13 pixels are shrunk by, to be 8 points high."""
-_FLAT = {"mosaic": 0.5}
+_FLAT = {"mosaic": 0.5, "row": 0.45}
 _HIGH = 0.75
 """The height of a picture on paper, as a part of its width."""
 
@@ -60,8 +60,8 @@ def save(
     Args:
         trace: the run.
         path: where to; the folder must be there.
-        what: which picture, for html, png, svg and pdf: `player`, `attention` (one map), `mosaic` (all heads of a kind),
-            `masks` or `search` (of a beam search); `player` as html is the whole run.
+        what: which picture, for html, png, svg and pdf: `player`, `attention` (one map), `row` (one step of it), `mosaic` (all
+            heads of a kind), `masks` or `search` (of a beam search); `player` as html is the whole run.
         force: replace a file that is there.
         options: as in `html`, and of a picture `width`, `height`, `scale` and `paper` as in `picture`; a table has all of
             the run.
@@ -140,8 +140,8 @@ def picture(
         width: in pixels of the figure.
         height: in pixels of the figure; by default what the figure asks for.
         scale: pixels of a PNG for each of those.
-        what: of a Trace: `player` is one step's map with its candidates, `attention` a whole map, `mosaic` all heads of a kind,
-            `masks` every mask by its reasons, `search` the tree of a beam search.
+        what: of a Trace: `player` is one step's map with its candidates, `attention` a whole map, `row` the weights of one
+            step as bars, `mosaic` all heads of a kind, `masks` every mask by its reasons, `search` the tree of a beam search.
         paper: of an SVG or PDF for a paper, its width in points (1/72 inch), as LaTeX says it of a column by
             `\\the\\columnwidth`; letters are then 8 points high, no caption is in it, and `height` is in points too.
         options: of a Trace, as in `html`; the theme `auto` is `light`.

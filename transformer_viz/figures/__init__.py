@@ -22,6 +22,7 @@ from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.overview import overview
 from transformer_viz.figures.player import player
+from transformer_viz.figures.row import row
 from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.surveys import (
     survey_agreement,
@@ -52,6 +53,7 @@ __all__ = [
     "overview",
     "patching",
     "player",
+    "row",
     "search_tree",
     "snapshot_maps",
     "softmax_maps",

@@ -32,18 +32,16 @@ export function unfoldedFigure({ data, layout }, step) {
     ),
   });
   const blanked = (z) => numbersOf(z).map((row, place) => (later((place % pitch_y) * block[0]) ? blank(row) : row));
-  const started = () => (isWholeAt(layout.meta, step) ? data : unstarred({ data, layout }).data);
+  const traces = !pitch_y || isWholeAt(layout.meta, step) ? data : unstarred(data);
   return {
-    data: pitch_y ? started().map((trace) => (trace.z ? { ...trace, z: blanked(trace.z) } : trace)) : data,
+    data: pitch_y ? traces.map((trace) => (trace.z ? { ...trace, z: blanked(trace.z) } : trace)) : data,
     layout: { ...layout, ...Object.fromEntries(unwritten.map((name) => [name, named(layout[name])])) },
   };
 }
 
-// Small maps that do not say which head is best.
-export function unstarred({ data, layout }) {
-  const plain = (trace) => (trace.text ? { ...trace, text: trace.text.map((name) => name.replace(" ★", "")) } : trace);
-  return { data: data.map(plain), layout };
-}
+// The traces of small maps that do not say which head is best.
+export const unstarred = (data) =>
+  data.map((trace) => (trace.text ? { ...trace, text: trace.text.map((name) => name.replace(" ★", "")) } : trace));
 
 // No numbers; of a map of codes, the one of an empty cell.
 function blank(row) {

@@ -634,7 +634,7 @@ export class Viewer {
   }
 
   async #drawSmall(name, chart) {
-    const whole = this.#smallOf(name), isWhole = this.#isWholeAt(name), figure = isWhole ? whole : unstarred(whole);
+    const whole = this.#smallOf(name), isWhole = this.#isWholeAt(name), figure = isWhole ? whole : { ...whole, data: unstarred(whole.data) };
     const picture = () => {
       const { kind, layer, head } = this.#place, seen = this.#unfolds(name) ? unfoldedFigure(whole, this.#player.step) : whole;
       return name === kind ? outlined(seen, { layer, head }, this.#colours) : seen;
