@@ -64,6 +64,10 @@ class MadeTensors:
             self._made[id(before)] = before, *earlier[1:]
         return before
 
+    def is_changed(self, given: Any) -> bool:
+        """Tells whether a tensor may be scores that were masked."""
+        return id(given) in self._made
+
     def _is_begun(self, given: Any) -> bool:
         begun = self._begun.get(id(given))
         return begun is not None and begun() is given
