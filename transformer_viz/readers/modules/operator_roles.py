@@ -29,15 +29,18 @@ IN_PLACE = {aten.masked_fill_, aten.add_, aten.sub_, aten.index_put_, aten.mul_,
 DROPOUTS = {aten.dropout, aten.feature_dropout, aten.alpha_dropout, aten.feature_alpha_dropout}
 LAYOUTS = {
     *(aten.reshape, aten.contiguous, aten.flatten, aten.unflatten, aten.view_as, aten.expand_as, aten.movedim, aten.moveaxis),
-    *(aten.swapaxes, aten.swapdims, aten.narrow, aten.numpy_T, aten.mT, aten.to, aten.type_as),
+    *(aten.swapaxes, aten.swapdims, aten.numpy_T, aten.mT, aten.to, aten.type_as),
 }
 """Composed operators that only lay elements out anew, or cast them."""
+WITH_BASE = {aten.chunk, aten.narrow}
+"""Composed operators that torch hands over within the code that tells a view its base, as it does those that are not composed."""
 PLAIN = {aten.layer_norm, aten.rms_norm, aten.group_norm, aten.conv1d}
 """Composed operators whose parts are neither weights nor scores."""
 SOURCES = {*PRODUCTS, aten.sum, aten.amax, aten.max, aten.logsumexp} - {aten.baddbmm}
 """Operators from which scores come, and what is taken of whole rows of them."""
 Composed = Literal["linear", "attention", "dropout", "layout", "composed"]
-Role = Literal["softmax", "product", "exponent", "source", "maximum", "mask", "carrier", "in place", "opaque", "other", Composed]
+Plain = Literal["softmax", "product", "exponent", "source", "maximum", "mask", "carrier", "in place"]
+Role = Literal[Plain, Composed, "opaque", "derivative", "other"]
 ROLES: dict[int, tuple[Role, Any]] = {}
 """By id, operators that were met: the role, and the operator, which so keeps its id. Its own hash is written in Python, and
 would be called a thousand times in a pass."""
@@ -46,9 +49,11 @@ UNKNOWN = None, None
 
 def role_of(func: Any) -> Role:
     """The treatment of an operator; `opaque` is attention as a whole, a fused kernel."""
-    if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
-        return _role_of_composed(func.overloadpacket)
     packet = func.overloadpacket
+    if packet is aten._unpack_dual:
+        return "derivative"
+    if packet not in WITH_BASE and func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
+        return _role_of_composed(packet)
     if packet in SOFTMAXES or packet is aten._log_softmax:
         return "softmax"
     if packet in PRODUCTS:

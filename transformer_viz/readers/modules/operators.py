@@ -280,12 +280,18 @@ class _Operators:
         given, _, is_training = args
         return self._taken_apart(func, args, kwargs) if is_training else given
 
+    def _derivative(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """A derivative that autograd was to carry along, which it does even where no gradients are recorded."""
+        self.needs_autograd = True
+        return func(*args, **kwargs)
+
     def _attention(self, func: Any, args: Any, kwargs: Any) -> Any:
         """torch's own attention, whose steps are known."""
-        is_own = not self._is_searching and not any(map(self._is_told_of, args))
-        steps = attention_steps(*args, **kwargs) if is_own else None
+        steps = None if any(map(self._is_told_of, args)) else attention_steps(*args, **kwargs)
         if steps is None:
             return self._taken_apart(func, args, kwargs)
+        if self._is_searching:
+            self._search(steps.query, steps.key)
         self._scores.begun(steps.product)
         if steps.mask is not None:
             self._scores.changed(steps.scores, aten.add.Tensor, (steps.product, steps.mask), {}, None)
@@ -441,17 +447,23 @@ class _Operators:
             before, after, other = args[:place], args[place + 1 :], b if place == first else a
             multiplied = lambda weights: func(*before, weights, *after, **kwargs)  # noqa: B023, E731
             return self._apply(operand, other, n_free, multiplied, is_left=place == first)
-        if self._is_searching and not (is_parameter(a) or is_parameter(b)):
-            for given, contracted in ((a, a.dim() - 1), (b, max(0, b.dim() - 2))):
-                if id(given) not in self._followed and _are_weights(given, contracted):
-                    self._add(None, given, contracted, fault="its weights come from no softmax that is known")
-                    self._applied(_Operand(self.seen.softmaxes[-1], given, None, None))
+        if self._is_searching:
+            self._search(a, b)
         made = func(*args, **kwargs)
         if first == 1 and func.overloadpacket is aten.baddbmm:
             self._scores.changed(made, func, args, kwargs, None)
         else:
             self._scores.begun(made)
         return made
+
+    def _search(self, a: Tensor, b: Tensor) -> None:
+        """Notes operands of a product that are weights and come from no softmax."""
+        if is_parameter(a) or is_parameter(b):
+            return
+        for given, contracted in ((a, a.dim() - 1), (b, max(0, b.dim() - 2))):
+            if id(given) not in self._followed and _are_weights(given, contracted):
+                softmax = self._add(None, given, contracted, fault="its weights come from no softmax that is known")
+                self._applied(_Operand(softmax, given, None, None))
 
     def _apply(
         self, operand: _Operand, value: Tensor, n_free: int, multiplied: Callable[[Tensor], Tensor], *, is_left: bool = True
@@ -535,6 +547,7 @@ class _Operators:
         "dropout": _dropout,
         "layout": _layout,
         "composed": _taken_apart,
+        "derivative": _derivative,
     }
     """Methods for operators of some roles; the others are told apart by what they are given."""
 

@@ -13,7 +13,9 @@ class AttentionSteps(NamedTuple):
     """What torch computes on the way to the product of weights and values.
 
     Attributes:
-        product: of queries and keys, scaled.
+        query: multiplied with a part of the scale.
+        key: transposed, and multiplied with the rest of it.
+        product: of both.
         mask: what is added to it, float, or None.
         scores: the sum.
         weights: their softmax; 0 in a row where everything is hidden.
@@ -21,6 +23,8 @@ class AttentionSteps(NamedTuple):
         value: in the precision of the weights.
     """
 
+    query: Tensor
+    key: Tensor
     product: Tensor
     mask: Tensor | None
     scores: Tensor
@@ -69,11 +73,12 @@ def attention_steps(
     if is_causal:
         seen = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
         mask = _added(seen, query.dtype)
-    product = torch.matmul(query * math.copysign(root, scale), key.transpose(-2, -1) * root)
+    query, key = query * math.copysign(root, scale), key.transpose(-2, -1) * root
+    product = torch.matmul(query, key)
     scores = product if mask is None else product + mask
     weights = aten._safe_softmax(scores, -1)
     applied = weights if dropout_p == 0 else torch.dropout(weights, dropout_p, True)
-    return AttentionSteps(product, mask, scores, weights, applied, value)
+    return AttentionSteps(query, key, product, mask, scores, weights, applied, value)
 
 
 def _fits(mask: Tensor, shape: tuple[int, ...]) -> bool:
