@@ -30,7 +30,7 @@ from transformer_viz.readers.modules.operator_roles import (
     role_of,
 )
 from transformer_viz.readers.modules.running import Place, RunningModules
-from transformer_viz.readers.modules.scores import MadeTensors
+from transformer_viz.readers.modules.scores import UNTRACED, BeforeMask, MadeTensors
 from transformer_viz.readers.modules.torch_attention import attention_steps
 
 _FAITHFUL = 1e-3
@@ -261,7 +261,8 @@ class _Operators:
     def _linear(self, func: Any, args: Any, kwargs: Any) -> Any:
         if any(map(self._is_told_of, args)) or (self._is_searching and not is_parameter(args[1])):
             return self._taken_apart(func, args, kwargs)
-        with self._as_called():
+        # How torch multiplies what is not contiguous depends on whether its other operand is known for a view of a parameter.
+        with nullcontext() if args[0].is_contiguous() else self._as_called():
             made = func(*args, **kwargs)
         self._scores.begun(made)
         return made
@@ -292,13 +293,16 @@ class _Operators:
             return self._taken_apart(func, args, kwargs)
         if self._is_searching:
             self._search(steps.query, steps.key)
-        self._scores.begun(steps.product)
-        if steps.mask is not None:
-            self._scores.changed(steps.scores, aten.add.Tensor, (steps.product, steps.mask), {}, None)
-        softmax = self._add(steps.scores, steps.weights, -1)
+        before = None
+        if steps.added is None or steps.hidden is not None:
+            before = BeforeMask(steps.product, steps.hidden, is_traced=True)
+        else:
+            self._scores.begun(steps.product)
+            self._scores.changed(steps.scores, aten.add.Tensor, (steps.product, steps.added), {}, None)
+        softmax = self._add(steps.scores, steps.weights, -1, before)
         operand = _Operand(softmax, steps.applied, None, None)
         made = self._apply(operand, steps.value, steps.scores.shape[-2], lambda weights: torch.matmul(weights, steps.value))
-        return made.to(args[0].dtype)
+        return made if made.dtype == args[0].dtype else made.to(args[0].dtype)
 
     # ---- from scores to weights
 
@@ -312,8 +316,19 @@ class _Operators:
             self._add(scores, made, dim, is_log=func.overloadpacket is aten._log_softmax)
         return made
 
-    def _add(self, scores: Tensor | None, weights: Tensor, dim: int, *, is_log: bool = False, fault: str = "") -> Softmax:
-        before, hidden, is_traced = (None, None, False) if scores is None else self._scores.before_mask(scores)
+    def _add(
+        self,
+        scores: Tensor | None,
+        weights: Tensor,
+        dim: int,
+        before_mask: BeforeMask | None = None,
+        *,
+        is_log: bool = False,
+        fault: str = "",
+    ) -> Softmax:
+        if before_mask is None:
+            before_mask = UNTRACED if scores is None else self._scores.before_mask(scores)
+        before, hidden, is_traced = before_mask
         dim %= weights.dim()
         turn = lambda tensor: tensor if tensor is None or dim == tensor.dim() - 1 else tensor.movedim(dim, -1)  # noqa: E731
         running = self._running
@@ -560,7 +575,7 @@ def _in_shape(operand: _Operand) -> Tensor:
     """The operand in the shape of its softmax's weights; NaN where it does not have them."""
     softmax, given = operand.softmax, operand.tensor
     if operand.index is None:
-        return given.reshape(softmax.shape)
+        return given if given.shape == softmax.weights.shape else given.reshape(softmax.shape)
     flat = torch.full((softmax.weights.numel(),), math.nan, dtype=given.dtype, device=given.device)
     index = operand.index.reshape(-1)
     there = index >= 0

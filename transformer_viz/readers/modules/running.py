@@ -33,7 +33,8 @@ class RunningModules:
         self.ran: set[str] = set()
         self._stack: list[_Running] = []
         self._modules = dict(model.named_modules())
-        self._lists = {name for name, module in self._modules.items() if isinstance(module, nn.ModuleList)}
+        lists = {name for name, module in self._modules.items() if isinstance(module, nn.ModuleList)}
+        self._places = {name: _places(name, lists) for name in self._modules}
 
     @contextmanager
     def followed(self) -> Generator[None]:
@@ -79,13 +80,7 @@ class RunningModules:
     @property
     def place(self) -> Place:
         """The place of the innermost module among the layers. Where layers share it, the modules around it give the number."""
-        places: dict[tuple[str, int], None] = {}
-        for running in self._stack:
-            parts = running.name.split(".")
-            for i, part in enumerate(parts):
-                if (above := ".".join(parts[:i])) in self._lists:
-                    places[above, int(part)] = None
-        return tuple(places)
+        return tuple(dict.fromkeys(place for running in self._stack for place in self._places[running.name]))
 
     def given(self, names: Collection[str]) -> list[Any]:
         """The arguments that the innermost module was given for those of its parameters that have one of these names."""
@@ -95,6 +90,12 @@ class RunningModules:
         bound = signature(running.module.forward).bind(*running.args, **running.kwargs)
         bound.apply_defaults()
         return [value for name, value in bound.arguments.items() if name in names]
+
+
+def _places(name: str, lists: Collection[str]) -> Place:
+    """The lists around the module of this name, the outermost first."""
+    parts = name.split(".")
+    return tuple((above, int(part)) for i, part in enumerate(parts) if (above := ".".join(parts[:i])) in lists)
 
 
 def _is_plain(module: nn.Module) -> bool:

@@ -16,9 +16,10 @@ class AttentionSteps(NamedTuple):
         query: multiplied with a part of the scale.
         key: transposed, and multiplied with the rest of it.
         product: of both.
-        mask: what is added to it, float, or None.
+        hidden: what a mask of truths hides, or None.
+        added: the mask as it is added, float, or None.
         scores: the sum.
-        weights: their softmax; 0 in a row where everything is hidden.
+        weights: their softmax; 0 in a row that a mask hides whole.
         applied: the weights after dropout.
         value: in the precision of the weights.
     """
@@ -26,7 +27,8 @@ class AttentionSteps(NamedTuple):
     query: Tensor
     key: Tensor
     product: Tensor
-    mask: Tensor | None
+    hidden: Tensor | None
+    added: Tensor | None
     scores: Tensor
     weights: Tensor
     applied: Tensor
@@ -62,31 +64,27 @@ def attention_steps(
     )
     if not is_usual:
         return None
-    precision = query.dtype
-    mask = attn_mask
-    if mask is not None and mask.dtype == torch.bool:
-        mask = _added(mask, precision)
-    if precision in (torch.half, torch.bfloat16) and not torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed():
+    hidden, added = None, attn_mask
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        hidden = attn_mask.logical_not()
+        added = torch.zeros(hidden.shape, dtype=query.dtype, device=hidden.device).masked_fill_(hidden, -math.inf)
+    if query.dtype in (torch.half, torch.bfloat16) and not torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed():
         query, key, value = query.float(), key.float(), value.float()
+    if is_causal:
+        added = torch.full((query.shape[-2], key.shape[-2]), -math.inf, dtype=query.dtype, device=query.device).triu(1)
+        hidden = added < 0
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     root = math.sqrt(abs(scale))
-    if is_causal:
-        seen = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
-        mask = _added(seen, query.dtype)
     query, key = query * math.copysign(root, scale), key.transpose(-2, -1) * root
     product = torch.matmul(query, key)
-    scores = product if mask is None else product + mask
-    weights = aten._safe_softmax(scores, -1)
+    scores = product if added is None else product + added
+    # The kernel that looks for rows without any key takes as long as all the rest. Only the caller's own mask makes such rows.
+    weights = torch.softmax(scores, -1) if attn_mask is None else aten._safe_softmax(scores, -1)
     applied = weights if dropout_p == 0 else torch.dropout(weights, dropout_p, True)
-    return AttentionSteps(query, key, product, mask, scores, weights, applied, value)
+    return AttentionSteps(query, key, product, hidden, added, scores, weights, applied, value)
 
 
 def _fits(mask: Tensor, shape: tuple[int, ...]) -> bool:
     """Tells whether a mask is as large as the scores or is expanded to them."""
     sizes = mask.shape
     return len(sizes) <= len(shape) and all(n in (1, own) for n, own in zip(reversed(sizes), reversed(shape), strict=False))
-
-
-def _added(seen: Tensor, dtype: torch.dtype) -> Tensor:
-    """The mask that is added for one that says what is seen."""
-    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(seen.logical_not(), -math.inf)
