@@ -33,7 +33,7 @@ LAYOUTS = {
 }
 """Composed operators that only lay elements out anew, or cast them."""
 WITH_BASE = {aten.chunk, aten.narrow}
-"""Composed operators that torch hands over within the code that tells a view its base, as it does those that are not composed."""
+"""Composed operators that torch hands over, like those that are not, within the code that tells a view its base."""
 PLAIN = {aten.layer_norm, aten.rms_norm, aten.group_norm, aten.conv1d}
 """Composed operators whose parts are neither weights nor scores."""
 SOURCES = {*PRODUCTS, aten.sum, aten.amax, aten.max, aten.logsumexp} - {aten.baddbmm}

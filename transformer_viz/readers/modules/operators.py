@@ -256,7 +256,10 @@ class _Operators:
     def _is_told_of(self, given: Any) -> bool:
         """Tells whether a tensor is made of weights, or may become them."""
         key = id(given)
-        return key in self._followed or key in self._exponents or key in self._sums or key in self._weighted
+        if key in self._followed:
+            return True
+        is_by_hand = bool(self._exponents or self._weighted)
+        return is_by_hand and (key in self._exponents or key in self._sums or key in self._weighted)
 
     def _linear(self, func: Any, args: Any, kwargs: Any) -> Any:
         if any(map(self._is_told_of, args)) or (self._is_searching and not is_parameter(args[1])):
@@ -271,7 +274,8 @@ class _Operators:
         given = args[0]
         if self._is_told_of(given) or self._scores.is_changed(given):
             return self._taken_apart(func, args, kwargs)
-        with self._as_called():
+        # Of a view it has to be known whether it is one of a parameter.
+        with self._as_called() if given._base is not None or type(given) is nn.Parameter else nullcontext():
             made = func(*args, **kwargs)
         if made is not given:
             self._scores.carried(made, func, args, kwargs)

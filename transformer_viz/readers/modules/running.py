@@ -33,8 +33,7 @@ class RunningModules:
         self.ran: set[str] = set()
         self._stack: list[_Running] = []
         self._modules = dict(model.named_modules())
-        lists = {name for name, module in self._modules.items() if isinstance(module, nn.ModuleList)}
-        self._places = {name: _places(name, lists) for name in self._modules}
+        self._places: dict[str, Place] = {}
 
     @contextmanager
     def followed(self) -> Generator[None]:
@@ -80,7 +79,15 @@ class RunningModules:
     @property
     def place(self) -> Place:
         """The place of the innermost module among the layers. Where layers share it, the modules around it give the number."""
-        return tuple(dict.fromkeys(place for running in self._stack for place in self._places[running.name]))
+        return tuple(dict.fromkeys(place for running in self._stack for place in self._places_of(running.name)))
+
+    def _places_of(self, name: str) -> Place:
+        """The lists around the module of this name, the outermost first."""
+        if name not in self._places:
+            parts = name.split(".") if name else []
+            above = [(".".join(parts[:i]), part) for i, part in enumerate(parts)]
+            self._places[name] = tuple((of, int(part)) for of, part in above if isinstance(self._modules[of], nn.ModuleList))
+        return self._places[name]
 
     def given(self, names: Collection[str]) -> list[Any]:
         """The arguments that the innermost module was given for those of its parameters that have one of these names."""
@@ -90,12 +97,6 @@ class RunningModules:
         bound = signature(running.module.forward).bind(*running.args, **running.kwargs)
         bound.apply_defaults()
         return [value for name, value in bound.arguments.items() if name in names]
-
-
-def _places(name: str, lists: Collection[str]) -> Place:
-    """The lists around the module of this name, the outermost first."""
-    parts = name.split(".")
-    return tuple((above, int(part)) for i, part in enumerate(parts) if (above := ".".join(parts[:i])) in lists)
 
 
 def _is_plain(module: nn.Module) -> bool:

@@ -22,8 +22,13 @@ class Made(NamedTuple):
 
 
 class BeforeMask(NamedTuple):
-    """What is known of scores under a mask: how they were before it, what it hides, and whether they were followed back to their
-    product. Where nothing hides anything, the scores and None."""
+    """What is known of scores under a mask. Where nothing hides anything, the scores themselves and None.
+
+    Attributes:
+        scores: before the mask, None where they are not known.
+        hidden: what it hides, or None.
+        is_traced: whether they were followed back to their product.
+    """
 
     scores: Tensor | None
     hidden: Tensor | None
