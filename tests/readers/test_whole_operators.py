@@ -194,6 +194,20 @@ def test_scores_of_a_linear_layer_are_followed_back():
     assert torch.allclose(softmax.before_mask, want, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["type_as", "expand_as", "view_as", "to"])
+def test_a_mask_that_is_made_like_the_scores_is_none_of_them(name):
+    future = torch.ones(2, 5, 5).triu(1)
+
+    def masked(model: Any, x: Tensor) -> Tensor:
+        scores = F.linear(x, x[0])
+        return (scores + getattr(future, name)(scores) * -1e9).softmax(-1) @ x
+
+    (softmax,) = seen(masked).seen.softmaxes
+    assert torch.equal(softmax.masked, future.bool())
+    x = hidden_states()
+    assert softmax.before_mask is not None and torch.equal(softmax.before_mask, F.linear(x, x[0]))
+
+
 def test_weights_that_come_from_no_softmax_are_found_in_a_linear_layer_too():
     def thresholds(_: Any, x: Tensor) -> Tensor:
         weights = (x[0] @ x[0].T).relu() + 0.1

@@ -39,8 +39,8 @@ PLAIN = {aten.layer_norm, aten.rms_norm, aten.group_norm, aten.conv1d}
 SOURCES = {*PRODUCTS, aten.sum, aten.amax, aten.max, aten.logsumexp} - {aten.baddbmm}
 """Operators from which scores come, and what is taken of whole rows of them."""
 Composed = Literal["linear", "attention", "dropout", "layout", "composed"]
-Plain = Literal["softmax", "product", "exponent", "source", "maximum", "mask", "carrier", "in place"]
-Role = Literal[Plain, Composed, "opaque", "derivative", "other"]
+Single = Literal["softmax", "product", "exponent", "source", "maximum", "mask", "carrier", "in place"]
+Role = Literal[Single, Composed, "opaque", "derivative", "other"]
 ROLES: dict[int, tuple[Role, Any]] = {}
 """By id, operators that were met: the role, and the operator, which so keeps its id. Its own hash is written in Python, and
 would be called a thousand times in a pass."""

@@ -184,9 +184,11 @@ class _Operators:
 
     @contextmanager
     def whole(self) -> Generator[None]:
-        """Lets torch hand over composed operators whole, before it takes them apart, as far as code in the `with` block runs
-        them: for a Transformer, six operators where there were ten. For that they pass by autograd, as in inference mode, whose
-        tensors could never be trained with; so no gradient is computed in the block."""
+        """Lets torch hand over composed operators whole, for the time of the `with` block: six where there were ten.
+
+        Parts are what autograd knows, so it is left out, and no gradient can be computed within. Inference mode does the same,
+        but what the module keeps of it could never be trained with.
+        """
         with torch._C._AutoDispatchBelowAutograd():
             self._outer_keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
             try:
@@ -239,7 +241,7 @@ class _Operators:
     # ---- composed operators
 
     def _as_called(self) -> AbstractContextManager[Any]:
-        """Dispatches as in the module's own code. Within a mode torch leaves out views' bases, autocast and conjugation."""
+        """Dispatches as in the module's own code: within a mode torch leaves out the bases of views and conjugation, too."""
         if self._outer_keys is None or torch.is_inference_mode_enabled():
             return nullcontext()
         return torch._C._ForceDispatchKeyGuard(*self._outer_keys)
@@ -277,8 +279,7 @@ class _Operators:
         # Of a view it has to be known whether it is one of a parameter.
         with self._as_called() if given._base is not None or type(given) is nn.Parameter else nullcontext():
             made = func(*args, **kwargs)
-        if made is not given:
-            self._scores.carried(made, func, args, kwargs)
+        self._scores.laid_out(made, given)
         return made
 
     def _dropout(self, func: Any, args: Any, kwargs: Any) -> Any:

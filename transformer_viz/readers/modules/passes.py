@@ -67,10 +67,10 @@ class Passes:
             if self.model not in _NEED_AUTOGRAD:
                 try:
                     done = self._pass(ids, changes, is_searching=is_searching, is_whole=True)
-                except NotChangeable:
+                except (TransformerVizError, NotChangeable):
                     raise
                 except Exception:
-                    # Perhaps it computes gradients itself. If it is another error, it is raised again.
+                    # Perhaps it computes gradients itself. Any other error is raised again.
                     done = None
             if done is None:
                 done = self._pass(ids, changes, is_searching=is_searching, is_whole=False)

@@ -69,6 +69,11 @@ class MadeTensors:
         elif id(given) in self._made or (type(given) is list and any(map(self._is_known, given))):
             self._made[id(made)] = made, func, args, kwargs, None
 
+    def laid_out(self, made: Tensor, given: Tensor) -> None:
+        """Remembers a tensor that has the elements of another, which nothing masked."""
+        if self._is_begun(given):
+            self.begun(made)
+
     def changed(self, made: Tensor, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], before: Tensor | None) -> None:
         """Remembers a tensor that may mask scores; `before` is what one that works in place was given."""
         self._begun.pop(id(made), None)

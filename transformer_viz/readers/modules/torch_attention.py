@@ -49,21 +49,18 @@ def attention_steps(
     """The steps; None where shapes have to be made alike first, or torch refuses the arguments or has another kernel.
 
     The order of the steps, and where they are in single precision, is that of torch's `_scaled_dot_product_attention_math`, so
-    that the last bit is the same.
+    that the last bit is the same. Heads that share keys (`enable_gqa`) are among the shapes that are not alike.
     """
-    batch = query.shape[:-2]
-    is_usual = (
-        not (query.is_nested or key.is_nested or value.is_nested)
-        and query.device.type in ("cpu", "cuda")
-        and query.dtype == key.dtype == value.dtype
-        and query.dim() >= 2
-        and key.shape[:-2] == batch == value.shape[:-2]
-        and (attn_mask is None or not is_causal)
-        and (attn_mask is None or attn_mask.dtype in (torch.bool, query.dtype))
-        and (attn_mask is None or _fits(attn_mask, (*batch, query.shape[-2], key.shape[-2])))
-    )
-    if not is_usual:
+    if query.is_nested or key.is_nested or value.is_nested or query.device.type not in ("cpu", "cuda"):
         return None
+    if query.dim() < 2 or not query.shape[-1] or not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        return None
+    if not query.dtype == key.dtype == value.dtype:
+        return None
+    if attn_mask is not None:
+        is_right = not is_causal and attn_mask.dtype in (torch.bool, query.dtype)
+        if not is_right or not _fits(attn_mask, (*query.shape[:-1], key.shape[-2])):
+            return None
     hidden, added = None, attn_mask
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         hidden = attn_mask.logical_not()
