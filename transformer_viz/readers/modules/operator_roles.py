@@ -26,17 +26,34 @@ MASKS = {aten.masked_fill, aten.masked_fill_, aten.where, aten.add, aten.add_, a
 MASKS |= {aten.index_put, aten.index_put_}
 """Operators that may mask scores."""
 IN_PLACE = {aten.masked_fill_, aten.add_, aten.sub_, aten.index_put_, aten.mul_, aten.div_}
+DROPOUTS = {aten.dropout, aten.feature_dropout, aten.alpha_dropout, aten.feature_alpha_dropout}
+LAYOUTS = {
+    *(aten.reshape, aten.contiguous, aten.flatten, aten.unflatten, aten.view_as, aten.expand_as, aten.movedim, aten.moveaxis),
+    *(aten.swapaxes, aten.swapdims, aten.numpy_T, aten.mT, aten.to, aten.type_as),
+}
+"""Composed operators that only lay elements out anew, or cast them."""
+WITH_BASE = {aten.chunk, aten.narrow}
+"""Composed operators that torch hands over, like those that are not, within the code that tells a view its base."""
+PLAIN = {aten.layer_norm, aten.rms_norm, aten.group_norm, aten.conv1d}
+"""Composed operators whose parts are neither weights nor scores."""
 SOURCES = {*PRODUCTS, aten.sum, aten.amax, aten.max, aten.logsumexp} - {aten.baddbmm}
 """Operators from which scores come, and what is taken of whole rows of them."""
-Role = Literal["softmax", "product", "exponent", "source", "maximum", "mask", "carrier", "in place", "opaque", "other"]
+Composed = Literal["linear", "attention", "dropout", "layout", "composed"]
+Single = Literal["softmax", "product", "exponent", "source", "maximum", "mask", "carrier", "in place"]
+Role = Literal[Single, Composed, "opaque", "derivative", "other"]
 ROLES: dict[int, tuple[Role, Any]] = {}
-"""By id, operators that are not composed of others: the role, and the operator, which so keeps its id. Its own hash is written
-in Python, and would be called a thousand times in a pass."""
+"""By id, operators that were met: the role, and the operator, which so keeps its id. Its own hash is written in Python, and
+would be called a thousand times in a pass."""
 UNKNOWN = None, None
 
 
-def role_of(packet: Any) -> Role:
+def role_of(func: Any) -> Role:
     """The treatment of an operator; `opaque` is attention as a whole, a fused kernel."""
+    packet = func.overloadpacket
+    if packet is aten._unpack_dual:
+        return "derivative"
+    if packet not in WITH_BASE and func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
+        return _role_of_composed(packet)
     if packet in SOFTMAXES or packet is aten._log_softmax:
         return "softmax"
     if packet in PRODUCTS:
@@ -56,3 +73,16 @@ def role_of(packet: Any) -> Role:
     name = packet._qualified_op_name.lower()
     words = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer", "flash", "flex_attention", "attn")
     return "opaque" if any(word in name for word in words) else "other"
+
+
+def _role_of_composed(packet: Any) -> Role:
+    """The treatment of an operator that torch composes of others; `composed` is one that has to be taken apart."""
+    if packet is aten.linear:
+        return "linear"
+    if packet is aten.scaled_dot_product_attention:
+        return "attention"
+    if packet in DROPOUTS:
+        return "dropout"
+    if packet in LAYOUTS:
+        return "layout"
+    return "other" if packet in PLAIN else "composed"

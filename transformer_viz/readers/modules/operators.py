@@ -6,10 +6,10 @@ That operand is what the weights were as applied; there it can also be changed.
 """
 
 import math
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -25,11 +25,13 @@ from transformer_viz.readers.modules.operator_roles import (
     ROLES,
     UNKNOWN,
     VIEWS,
+    Role,
     aten,
     role_of,
 )
 from transformer_viz.readers.modules.running import Place, RunningModules
-from transformer_viz.readers.modules.scores import MadeTensors
+from transformer_viz.readers.modules.scores import UNTRACED, BeforeMask, MadeTensors
+from transformer_viz.readers.modules.torch_attention import attention_steps
 
 _FAITHFUL = 1e-3
 """The tolerance of rows of weights that come from no softmax: their distance from 1 and still count as weights."""
@@ -157,11 +159,17 @@ class _Operators:
         running: the modules that run.
         changes: what changes the attention, or None.
         is_searching: whether products of weights that come from no softmax are looked for, which takes time.
+
+    Attributes:
+        seen: what was seen so far.
+        needs_autograd: whether something ran that is right above autograd alone; see `whole`.
     """
 
     def __init__(self, running: RunningModules, changes: Changes | None = None, *, is_searching: bool = True) -> None:
         super().__init__()
         self.seen = Seen()
+        self.needs_autograd = False
+        self._outer_keys: tuple[Any, Any] | None = None
         self._running, self._changes, self._is_searching = running, changes, is_searching
         self._followed: dict[int, _Followed] = {}
         self._scores = MadeTensors()
@@ -174,23 +182,31 @@ class _Operators:
         followed = self._followed.get(id(tensor))
         return None if followed is None else followed.softmax
 
+    @contextmanager
+    def whole(self) -> Generator[None]:
+        """Lets torch hand over composed operators whole, for the time of the `with` block: six where there were ten.
+
+        Parts are what autograd knows, so it is left out, and no gradient can be computed within. Inference mode does the same,
+        but what the module keeps of it could never be trained with.
+        """
+        with torch._C._AutoDispatchBelowAutograd():
+            self._outer_keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+            try:
+                yield
+            finally:
+                self._outer_keys = None
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # A pass has a thousand operators and most concern no attention, so what is done here for each is what the tap costs.
+        # A pass has hundreds of operators and most concern no attention, so what is done here for each is what the tap costs.
         kwargs = {} if kwargs is None else kwargs
         role, _ = ROLES.get(id(func), UNKNOWN)
         if role is None:
-            # In inference mode torch does not take composed operators apart.
-            with cast(TorchDispatchMode, self):
-                made = func.decompose(*args, **kwargs)
-            if made is not NotImplemented:
-                return made
-            role, _ = ROLES[id(func)] = role_of(func.overloadpacket), func
-        if role == "product":
-            return self._product(func, args, kwargs, PRODUCTS[func.overloadpacket])
-        if role == "softmax":
-            return self._softmax(func, args, kwargs)
-        if role == "exponent":
-            return self._exponent(func, args, kwargs)
+            role, _ = ROLES[id(func)] = role_of(func), func
+        if torch.is_grad_enabled():
+            self.needs_autograd = True
+        treatment = self._TREATMENTS.get(role)
+        if treatment is not None:
+            return treatment(self, func, args, kwargs)
         followed = self._followed
         if followed:
             for i, given in enumerate(args):
@@ -222,6 +238,77 @@ class _Operators:
     def _cannot_see(self, why: str) -> None:
         self.seen.unseen.setdefault(self._running.innermost, why)
 
+    # ---- composed operators
+
+    def _as_called(self) -> AbstractContextManager[Any]:
+        """Dispatches as in the module's own code: within a mode torch leaves out the bases of views and conjugation, too."""
+        if self._outer_keys is None or torch.is_inference_mode_enabled():
+            return nullcontext()
+        return torch._C._ForceDispatchKeyGuard(*self._outer_keys)
+
+    def _taken_apart(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An operator whose parts are seen one by one."""
+        torch.autocast_increment_nesting()
+        if torch.autocast_decrement_nesting() > 0:
+            # Parts may have to be cast, and which is known outside of the mode alone.
+            self.needs_autograd = True
+        with self._as_called(), cast(TorchDispatchMode, self):
+            return func.decompose(*args, **kwargs)
+
+    def _is_told_of(self, given: Any) -> bool:
+        """Tells whether a tensor is made of weights, or may become them."""
+        key = id(given)
+        if key in self._followed:
+            return True
+        is_by_hand = bool(self._exponents or self._weighted)
+        return is_by_hand and (key in self._exponents or key in self._sums or key in self._weighted)
+
+    def _linear(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if any(map(self._is_told_of, args)) or (self._is_searching and not is_parameter(args[1])):
+            return self._taken_apart(func, args, kwargs)
+        # How torch multiplies what is not contiguous depends on whether its other operand is known for a view of a parameter.
+        with nullcontext() if args[0].is_contiguous() else self._as_called():
+            made = func(*args, **kwargs)
+        self._scores.begun(made)
+        return made
+
+    def _layout(self, func: Any, args: Any, kwargs: Any) -> Any:
+        given = args[0]
+        if self._is_told_of(given) or self._scores.is_changed(given):
+            return self._taken_apart(func, args, kwargs)
+        # Of a view it has to be known whether it is one of a parameter.
+        with self._as_called() if given._base is not None or type(given) is nn.Parameter else nullcontext():
+            made = func(*args, **kwargs)
+        self._scores.laid_out(made, given)
+        return made
+
+    def _dropout(self, func: Any, args: Any, kwargs: Any) -> Any:
+        given, _, is_training = args
+        return self._taken_apart(func, args, kwargs) if is_training else given
+
+    def _derivative(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """A derivative that autograd was to carry along, which it does even where no gradients are recorded."""
+        self.needs_autograd = True
+        return func(*args, **kwargs)
+
+    def _attention(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """torch's own attention, whose steps are known."""
+        steps = None if any(map(self._is_told_of, args)) else attention_steps(*args, **kwargs)
+        if steps is None:
+            return self._taken_apart(func, args, kwargs)
+        if self._is_searching:
+            self._search(steps.query, steps.key)
+        before = None
+        if steps.added is None or steps.hidden is not None:
+            before = BeforeMask(steps.product, steps.hidden, is_traced=True)
+        else:
+            self._scores.begun(steps.product)
+            self._scores.changed(steps.scores, aten.add.Tensor, (steps.product, steps.added), {}, None)
+        softmax = self._add(steps.scores, steps.weights, -1, before)
+        operand = _Operand(softmax, steps.applied, None, None)
+        made = self._apply(operand, steps.value, steps.scores.shape[-2], lambda weights: torch.matmul(weights, steps.value))
+        return made if made.dtype == args[0].dtype else made.to(args[0].dtype)
+
     # ---- from scores to weights
 
     def _softmax(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -234,8 +321,19 @@ class _Operators:
             self._add(scores, made, dim, is_log=func.overloadpacket is aten._log_softmax)
         return made
 
-    def _add(self, scores: Tensor | None, weights: Tensor, dim: int, *, is_log: bool = False, fault: str = "") -> Softmax:
-        before, hidden, is_traced = (None, None, False) if scores is None else self._scores.before_mask(scores)
+    def _add(
+        self,
+        scores: Tensor | None,
+        weights: Tensor,
+        dim: int,
+        before_mask: BeforeMask | None = None,
+        *,
+        is_log: bool = False,
+        fault: str = "",
+    ) -> Softmax:
+        if before_mask is None:
+            before_mask = UNTRACED if scores is None else self._scores.before_mask(scores)
+        before, hidden, is_traced = before_mask
         dim %= weights.dim()
         turn = lambda tensor: tensor if tensor is None or dim == tensor.dim() - 1 else tensor.movedim(dim, -1)  # noqa: E731
         running = self._running
@@ -349,7 +447,8 @@ class _Operators:
         # Rows may be multiplied part by part.
         softmax.applied = applied if before is None else torch.where(applied.isnan(), before, applied)
 
-    def _product(self, func: Any, args: Any, kwargs: Any, first: int) -> Any:
+    def _product(self, func: Any, args: Any, kwargs: Any) -> Any:
+        first = PRODUCTS[func.overloadpacket]
         a, b = args[first], args[first + 1]
         is_followed = id(a) in self._followed or id(b) in self._followed or self._exponents
         for place, given, contracted in ((first, a, a.dim() - 1), (first + 1, b, max(0, b.dim() - 2))) if is_followed else ():
@@ -364,25 +463,39 @@ class _Operators:
             if operand is None:
                 followed.softmax.fault = followed.softmax.fault or "its weights are summed over another axis than its softmax"
                 continue
-            softmax, other = followed.softmax, b if place == first else a
-            self._applied(operand)
-            softmax.n_free = max(softmax.n_free, math.prod(given.shape[i] for i in (-2, -1) if i % given.dim() != contracted))
-            softmax.value = other
-            if (changed := self._changed(operand)) is not None:
-                args = (*args[:place], changed, *args[place + 1 :])
-            made = func(*args, **kwargs)
-            return made if self._changes is None else self._with_heads(operand, made, is_left=place == first)
-        if self._is_searching and not (is_parameter(a) or is_parameter(b)):
-            for given, contracted in ((a, a.dim() - 1), (b, max(0, b.dim() - 2))):
-                if id(given) not in self._followed and _are_weights(given, contracted):
-                    self._add(None, given, contracted, fault="its weights come from no softmax that is known")
-                    self._applied(_Operand(self.seen.softmaxes[-1], given, None, None))
+            n_free = math.prod(given.shape[i] for i in (-2, -1) if i % given.dim() != contracted)
+            before, after, other = args[:place], args[place + 1 :], b if place == first else a
+            multiplied = lambda weights: func(*before, weights, *after, **kwargs)  # noqa: B023, E731
+            return self._apply(operand, other, n_free, multiplied, is_left=place == first)
+        if self._is_searching:
+            self._search(a, b)
         made = func(*args, **kwargs)
         if first == 1 and func.overloadpacket is aten.baddbmm:
             self._scores.changed(made, func, args, kwargs, None)
         else:
             self._scores.begun(made)
         return made
+
+    def _search(self, a: Tensor, b: Tensor) -> None:
+        """Notes operands of a product that are weights and come from no softmax."""
+        if is_parameter(a) or is_parameter(b):
+            return
+        for given, contracted in ((a, a.dim() - 1), (b, max(0, b.dim() - 2))):
+            if id(given) not in self._followed and _are_weights(given, contracted):
+                softmax = self._add(None, given, contracted, fault="its weights come from no softmax that is known")
+                self._applied(_Operand(softmax, given, None, None))
+
+    def _apply(
+        self, operand: _Operand, value: Tensor, n_free: int, multiplied: Callable[[Tensor], Tensor], *, is_left: bool = True
+    ) -> Tensor:
+        """The product of weights and values, with what changes of the weights and of the product."""
+        softmax = operand.softmax
+        self._applied(operand)
+        softmax.n_free = max(softmax.n_free, n_free)
+        softmax.value = value
+        changed = self._changed(operand)
+        made = multiplied(operand.tensor if changed is None else changed)
+        return made if self._changes is None else self._with_heads(operand, made, is_left=is_left)
 
     def _operand(self, followed: _Followed, contracted: int | None) -> _Operand | None:
         """The weights as an operand that is summed over axis `contracted`; None where that is not the axis of the softmax."""
@@ -445,6 +558,19 @@ class _Operators:
         by_row = (flat if order is None else flat[order]).reshape(by_row.shape)
         return by_row if is_left else by_row.transpose(-2, -1)
 
+    _TREATMENTS: ClassVar[dict[Role, Callable[..., Any]]] = {
+        "product": _product,
+        "softmax": _softmax,
+        "exponent": _exponent,
+        "linear": _linear,
+        "attention": _attention,
+        "dropout": _dropout,
+        "layout": _layout,
+        "composed": _taken_apart,
+        "derivative": _derivative,
+    }
+    """Methods for operators of some roles; the others are told apart by what they are given."""
+
 
 class OperatorTap(_Operators, TorchDispatchMode):
     """While it is entered, sees every softmax and product of this thread; arguments as of `_Operators`."""
@@ -454,7 +580,7 @@ def _in_shape(operand: _Operand) -> Tensor:
     """The operand in the shape of its softmax's weights; NaN where it does not have them."""
     softmax, given = operand.softmax, operand.tensor
     if operand.index is None:
-        return given.reshape(softmax.shape)
+        return given if given.shape == softmax.weights.shape else given.reshape(softmax.shape)
     flat = torch.full((softmax.weights.numel(),), math.nan, dtype=given.dtype, device=given.device)
     index = operand.index.reshape(-1)
     there = index >= 0

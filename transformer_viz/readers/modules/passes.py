@@ -3,11 +3,12 @@
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,8 @@ from transformer_viz.readers.modules.running import RunningModules
 Call = Callable[..., Any]
 _ONE_AT_A_TIME = threading.RLock()
 """Each pass restores modes and settings of torch, and would restore what another pass had set."""
+_NEED_AUTOGRAD = WeakSet[nn.Module]()
+"""Modules that were found to compute gradients, or to cast by autocast: their operators are seen in parts from the first."""
 _MOST_LINES = 3
 _OURS = [Path(torch.__file__).parent, Path(__file__).parents[2], Path(torch.__file__).parents[1] / "transformers"]
 
@@ -58,12 +61,30 @@ class Passes:
         Raises:
             OptionError: it fails; the message has the line of its code.
         """
+        # Outside of inference mode, whose tensors the module could not be trained with if it keeps some.
+        with prepared(self.model, has_run=self.has_run), torch.inference_mode(False), torch.no_grad():
+            done = None
+            if self.model not in _NEED_AUTOGRAD:
+                try:
+                    done = self._pass(ids, changes, is_searching=is_searching, is_whole=True)
+                except (TransformerVizError, NotChangeable):
+                    raise
+                except Exception:
+                    # Perhaps it computes gradients itself. Any other error is raised again.
+                    done = None
+            if done is None:
+                done = self._pass(ids, changes, is_searching=is_searching, is_whole=False)
+                _NEED_AUTOGRAD.add(self.model)
+        assert done is not None
+        return done
+
+    def _pass(self, ids: Sequence[Tensor], changes: Changes | None, *, is_searching: bool, is_whole: bool) -> Pass | None:
+        """One pass, in which composed operators are seen whole or in their parts; None where that has to be in parts."""
         running = RunningModules(self.model)
         tap = OperatorTap(running, changes, is_searching=is_searching)
-        # Outside of inference mode, in which torch does not take operators apart.
-        with prepared(self.model, has_run=self.has_run), torch.inference_mode(False), torch.no_grad(), running.followed(), tap:
+        with tap.whole() if is_whole else nullcontext(), running.followed(), tap:
             returned = self.call(*(each.clone() for each in ids))
-        return Pass(returned, tap.seen, running)
+        return None if is_whole and tap.needs_autograd else Pass(returned, tap.seen, running)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ class RunningModules:
         self.ran: set[str] = set()
         self._stack: list[_Running] = []
         self._modules = dict(model.named_modules())
-        self._lists = {name for name, module in self._modules.items() if isinstance(module, nn.ModuleList)}
+        self._places: dict[str, Place] = {}
 
     @contextmanager
     def followed(self) -> Generator[None]:
@@ -79,13 +79,15 @@ class RunningModules:
     @property
     def place(self) -> Place:
         """The place of the innermost module among the layers. Where layers share it, the modules around it give the number."""
-        places: dict[tuple[str, int], None] = {}
-        for running in self._stack:
-            parts = running.name.split(".")
-            for i, part in enumerate(parts):
-                if (above := ".".join(parts[:i])) in self._lists:
-                    places[above, int(part)] = None
-        return tuple(places)
+        return tuple(dict.fromkeys(place for running in self._stack for place in self._places_of(running.name)))
+
+    def _places_of(self, name: str) -> Place:
+        """The lists around the module of this name, the outermost first."""
+        if name not in self._places:
+            parts = name.split(".") if name else []
+            above = [(".".join(parts[:i]), part) for i, part in enumerate(parts)]
+            self._places[name] = tuple((of, int(part)) for of, part in above if isinstance(self._modules[of], nn.ModuleList))
+        return self._places[name]
 
     def given(self, names: Collection[str]) -> list[Any]:
         """The arguments that the innermost module was given for those of its parameters that have one of these names."""

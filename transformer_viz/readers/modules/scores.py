@@ -21,6 +21,23 @@ class Made(NamedTuple):
     before: Tensor | None
 
 
+class BeforeMask(NamedTuple):
+    """What is known of scores under a mask. Where nothing hides anything, the scores themselves and None.
+
+    Attributes:
+        scores: before the mask, None where they are not known.
+        hidden: what it hides, or None.
+        is_traced: whether they were followed back to their product.
+    """
+
+    scores: Tensor | None
+    hidden: Tensor | None
+    is_traced: bool
+
+
+UNTRACED = BeforeMask(None, None, is_traced=False)
+
+
 class MadeTensors:
     """Remembers how the tensors of a pass were made since its last softmax, as far as they may be scores.
 
@@ -44,11 +61,18 @@ class MadeTensors:
 
     def carried(self, made: Tensor, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Remembers a tensor that an operator moved or scaled; a factor that is a tensor may be a mask."""
-        is_of_two = len(args) > 1 and isinstance(args[1], Tensor)
-        if not is_of_two and self._is_begun(args[0]):
-            self._begun[id(made)] = ref(made)
-        elif is_of_two or any(self._is_known(given) for _, given in _tensors(args)):
+        given = args[0]
+        if len(args) > 1 and isinstance(args[1], Tensor):
             self._made[id(made)] = made, func, args, kwargs, None
+        elif (begun := self._begun.get(id(given))) is not None and begun() is given:
+            self._begun[id(made)] = ref(made)
+        elif id(given) in self._made or (type(given) is list and any(map(self._is_known, given))):
+            self._made[id(made)] = made, func, args, kwargs, None
+
+    def laid_out(self, made: Tensor, given: Tensor) -> None:
+        """Remembers a tensor that has the elements of another, which nothing masked."""
+        if self._is_begun(given):
+            self.begun(made)
 
     def changed(self, made: Tensor, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], before: Tensor | None) -> None:
         """Remembers a tensor that may mask scores; `before` is what one that works in place was given."""
@@ -64,6 +88,10 @@ class MadeTensors:
             self._made[id(before)] = before, *earlier[1:]
         return before
 
+    def is_changed(self, given: Any) -> bool:
+        """Tells whether a tensor may be scores that were masked."""
+        return id(given) in self._made
+
     def _is_begun(self, given: Any) -> bool:
         begun = self._begun.get(id(given))
         return begun is not None and begun() is given
@@ -76,10 +104,11 @@ class MadeTensors:
         made = self._made.get(id(tensor))
         return None if made is None or not made[0].is_floating_point() else Made._make(made)
 
-    def before_mask(self, scores: Tensor) -> tuple[Tensor | None, Tensor | None, bool]:
-        """The scores as they were before a mask, what it hides, and whether they were followed back to their product."""
+    def before_mask(self, scores: Tensor) -> BeforeMask:
+        """Follows scores back to where no mask hid anything of them."""
         self._is_traced = True
-        return *self._before(scores), self._is_traced
+        before, hidden = self._before(scores)
+        return BeforeMask(before, hidden, self._is_traced)
 
     def _before(self, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """The scores before a mask, and what it hides; where nothing hides anything, the scores and None."""
