@@ -1,7 +1,12 @@
 // HTML that a template made. Python hears which button or link was pressed: what it has as `data-at`. `presses.js` is put before
 // this, and a template's own script, which may `begin` with what was drawn.
 
-const SHOWN = new WeakMap(), PRESSED = new WeakMap();
+const SHOWN = new WeakMap(), PRESSED = new WeakMap(), WAITS = new WeakMap();
+const AT_LATEST_MS = 300;
+// Safari knows no idle time.
+const [whenIdle, cancel] = window.requestIdleCallback
+  ? [(act) => requestIdleCallback(act, { timeout: AT_LATEST_MS }), (wait) => cancelIdleCallback(wait)]
+  : [(act) => setTimeout(act), (wait) => clearTimeout(wait)];
 
 export default function ({ parentElement, data, setStateValue }) {
   const root = parentElement.querySelector(".markup");
@@ -15,6 +20,14 @@ export default function ({ parentElement, data, setStateValue }) {
   const text = JSON.stringify(data);
   if (SHOWN.get(root) === text) return;
   SHOWN.set(root, text);
+  cancel(WAITS.get(root));
+  // What was pressed within is answered at once; else the picture of another run comes first, which lies above.
+  const isAnswer = root.contains(root.getRootNode().activeElement) || !root.firstChild;
+  if (isAnswer) draw(root, data);
+  else WAITS.set(root, whenIdle(() => root.isConnected && draw(root, data)));
+}
+
+function draw(root, data) {
   const held = root.getRootNode().activeElement?.id;
   root.innerHTML = data.html;
   if (held) root.querySelector(`#${CSS.escape(held)}`)?.focus({ preventScroll: true });
