@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import area, at_rest, wait_for_step
+from transformer_viz.numbers_in_words import probability_words
 
 pytestmark = pytest.mark.browser
 
@@ -75,9 +76,7 @@ def test_every_number_is_that_of_tv_inside(page: Page, server: str) -> None:
     probabilities = page.locator(f"{FIGURE} .lens .p").all_inner_texts()
     lens = inside.lens
     assert lens is not None
-    assert [number(text) for text in probabilities] == [
-        pytest.approx(p, abs=5.1e-3) for step in lens for _, p in step.candidates
-    ]
+    assert probabilities == [probability_words(p) for step in lens for _, p in step.candidates]
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edite
         go(page, kind, layer, head, 5)
         same_as_the_figure(page, edited, kind, layer, head, 5, scale=colours)
     expect(page.locator("[data-part=mosaics] > div").nth(2).locator(".gtitle")).to_have_text(
-        f"cross-attention (grey: masked, ★: best head){TITLES[colours]}"
+        f"cross-attention (grey: masked, ★: best head), {TITLES[colours]}"
     )
 
 
