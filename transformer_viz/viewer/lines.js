@@ -100,9 +100,8 @@ export class Lines {
     this.picture.classList.toggle("preview", isPreview);
     paths.forEach(({ d, weight, key, isAside, crosses }, place) => {
       const line = this.picture.children[place];
-      line.setAttribute("d", d);
-      line.setAttribute("stroke-width", weight * WIDEST_PX * (isThin ? 0.5 : 1));
-      line.dataset.key = key;
+      const looks = { d, "stroke-width": String(weight * WIDEST_PX * (isThin ? 0.5 : 1)), "data-key": String(key) };
+      for (const [name, value] of Object.entries(looks)) if (line.getAttribute(name) !== value) line.setAttribute(name, value);
       line.classList.toggle("aside", isAside);
       line.classList.toggle("crosses", Boolean(crosses));
     });
