@@ -71,6 +71,9 @@ def test_what_is_not_there_is_named():
     found = made.survey(**SMALL)
     with pytest.raises(OptionError, match="this survey has no decoder attention; it has encoder"):
         found.find("decoder.1.1")
+    for ask in (found.roles, found.texts_of, lambda head: found.at(head, "entropy")):
+        with pytest.raises(OptionError, match="this survey has no decoder attention"):
+            ask("decoder.1.1")
     with pytest.raises(OptionError, match="mass, entropy_share, distance"):
         found.statistic("weight")
     with pytest.raises(OptionError, match="'entropy' is no number of this survey; choose one of mass, "):

@@ -451,23 +451,35 @@ class Survey:
         return find_head(head, self.grid, "this survey")
 
     def at(self, head: str | HeadAddress, name: str) -> HeadStatistic | None:
-        """A head's statistic, or its share of texts with a role; None where no text has it."""
-        place = HeadAddress.read(head)
+        """A head's statistic, or its share of texts with a role; None where no text has it.
+
+        Raises:
+            OptionError: there is no such head.
+        """
+        place = self.find(head)
         row = self._rows.get((place, name))
         if row is None and name.startswith(ROLE) and self.texts.n_read:
             return role_share(place, name.removeprefix(ROLE), 0, self.texts.n_read)
         return row
 
     def roles(self, head: str | HeadAddress) -> list[tuple[str, float]]:
-        """The roles that a head has, and in which share of the texts, the most frequent first."""
-        place = HeadAddress.read(head)
+        """The roles that a head has, and in which share of the texts, the most frequent first.
+
+        Raises:
+            OptionError: there is no such head.
+        """
+        place = self.find(head)
         rows = [self._rows[place, ROLE + role] for role in ROLES if (place, ROLE + role) in self._rows]
         shares = [(row.statistic.removeprefix(ROLE), row.mean) for row in rows]
         return sorted(shares, key=lambda role: (-role[1], role[0]))
 
     def texts_of(self, head: str | HeadAddress) -> HeadTexts | None:
-        """The texts that show a head; None where no text has its number."""
-        place = HeadAddress.read(head)
+        """The texts that show a head; None where no text has its number.
+
+        Raises:
+            OptionError: there is no such head.
+        """
+        place = self.find(head)
         return next((texts for texts in self.examples if texts.place == place), None)
 
     def statistic(self, name: str) -> SurveyedStatistic:
