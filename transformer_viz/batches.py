@@ -173,7 +173,7 @@ def batches(
 def _fits(
     model: LoadedModel, n_texts: int, width: int, n_steps: int, record: Collection[Recorded], kinds: Sequence[Kind] | None
 ) -> bool:
-    """Whether the recorded attention and the logits of a batch fit into memory, at `width` tokens read and `n_steps` written.
+    """Tells whether the recorded attention and logits of a batch fit into memory, at `width` tokens read and `n_steps` written.
 
     Prompts, and the sources of an encoder alone, have logits at every place.
     """

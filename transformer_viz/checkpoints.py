@@ -185,7 +185,7 @@ class Entry:
     name: str
     folder: Path
     description: Description | None
-    """None when there is an error."""
+    """The model as its files describe it; None when there is an error."""
     error: str | None = None
     n_parameters: int = 0
     n_bytes: int = 0

@@ -36,7 +36,7 @@ _FORMS = "cross:off, cross:3-5, cross:3-*, cross:*-5, cross.2.4:zero, cross.2.4:
 
 @dataclass(frozen=True)
 class MaskOff:
-    """Nothing is masked."""
+    """An edit after which nothing is masked at a place."""
 
     place: AttentionAddress
 

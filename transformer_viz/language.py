@@ -1,4 +1,4 @@
-"""What is said on the screen, in the language of whoever looks.
+"""Says what is on the screen in the language of whoever looks.
 
 The English text is the name of its translations, which lie in `locale/LANGUAGE`; see docs/translating.md. Where no language was
 chosen, as on the command line and in Python, all that is said is English. Sentences with pieces of a run in them are said by
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Those in which the screen speaks, English first."""
+    """Lists the languages in which the screen speaks, English first."""
     return (ENGLISH, *sorted(file.parts[-3] for file in FOLDER.glob(f"*/LC_MESSAGES/{DOMAIN}.mo")))
 
 
@@ -41,7 +41,7 @@ def suffix() -> str:
 
 @contextmanager
 def speaking(language: str | None) -> Generator[None]:
-    """All that is said within is in this language; None is the one of now.
+    """Sets the language of all that is said within; None is the one of now.
 
     Raises:
         OptionError: there is no catalogue of it.
@@ -147,7 +147,7 @@ def enumerated(names: Iterable[str]) -> str:
 
 
 def translation(template: str, language: str) -> str | None:
-    """What a language says for an English text; None where it is the same."""
+    """Translates an English text into a language; None where it is the same."""
     # The header of a catalogue is the translation of nothing.
     found = _catalogue(language).gettext(template) if template else template
     return None if found == template else found

@@ -40,7 +40,7 @@ _COUNTED = (
     later_count("{count:,} guess", "{count:,} guesses"),
     later_count("{count:,} link", "{count:,} links"),
 )
-"""What `count_words` is asked for."""
+"""The things that `count_words` is asked to count."""
 LONGEST_NUMBER = 30
 """Characters of a number that is typed."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -77,7 +77,7 @@ def share_words(share: float) -> str:
 
 
 def probability_words(p: float, places: int = 0) -> str:
-    """As `percent_words`, of a probability, which no rounding made: `over 99 %` of all that is less than certain."""
+    """Says a probability as `percent_words` does; none was rounded, so all that is less than certain is `over 99 %`."""
     return percent_words(p, places, certain=1)
 
 

@@ -61,17 +61,17 @@ class ModelKind(StrEnum):
 
     @property
     def has_encoder(self) -> bool:
-        """Whether a source is read, apart from what is written."""
+        """Tells whether a source is read, apart from what is written."""
         return self is not ModelKind.DECODER
 
     @property
     def writes(self) -> bool:
-        """Whether it has a decoder; an encoder alone reads and writes nothing."""
+        """Tells whether it has a decoder; an encoder alone reads and writes nothing."""
         return self is not ModelKind.ENCODER
 
     @property
     def has_prompt(self) -> bool:
-        """Whether what is read is a prompt, which the decoder goes on from; shorter prompts of a batch stand behind padding."""
+        """Tells whether it reads a prompt, which the decoder goes on from; shorter prompts of a batch stand behind padding."""
         return self is ModelKind.DECODER
 
 
@@ -106,7 +106,7 @@ Head = int | Literal["mean", "max"]
 """A head of a layer, from 0; or all heads of the layer as one."""
 
 COMBINED: tuple[Literal["mean", "max"], ...] = ("mean", "max")
-"""All heads of a layer as one."""
+"""The ways to see all heads of a layer as one."""
 
 
 def head_title(layer: int, head: Head) -> str:

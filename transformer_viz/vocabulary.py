@@ -57,7 +57,7 @@ class Vocabulary:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """All tokens but the special ones."""
+        """The tokens but the special ones."""
         return self.tokens[len(SPECIAL_TOKENS) :]
 
     def __len__(self) -> int:

@@ -80,7 +80,7 @@ def aligner_of(trace: Trace, address: str | HeadAddress) -> AlignmentHead:
 
 
 def possible(trace: Trace) -> tuple[AlignmentHead, ...]:
-    """All heads of cross-attention of a run, in either row."""
+    """Lists every head of cross-attention of a run, in either row."""
     if "cross" not in trace.attentions or not trace.output_tokens:
         return ()
     heads = [(layer, head) for layer in trace.cross.layers for head in range(trace.cross.n_heads)]

@@ -88,7 +88,7 @@ WIDTHS: dict[str, str] = {
     later("nothing"): later("no row that could be judged"),
 }
 ROLES: dict[str, str] = {name: words for name, (words, _) in PLACES.items()} | WIDTHS
-"""All names, with their rules in words."""
+"""The names of heads, with their rules in words."""
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,6 @@ OF_MANY: dict[str, Measure] = {
         is_for_many=True,
     ),
 }
-"""All measures by name, in the order of tables; surveys compute them over many texts."""
+"""The measures by name, in the order of tables; surveys compute them over many texts."""
 MEASURES = {name: measure for name, measure in OF_MANY.items() if not measure.is_for_many}
 """The measures that are listed for one run."""

@@ -60,7 +60,7 @@ class Words:
 
     @cached_property
     def are_words(self) -> bool:
-        """Whether labels know no spaces although the texts have some: a space stands between any two."""
+        """Tells whether labels know no spaces although the texts have some: a space stands between any two."""
         trace = self._trace
         labels = (*trace.source_tokens, *trace.target_tokens, *trace.output_tokens)
         has_spaces = any(" " in text.strip() for text in (trace.source, trace.text))

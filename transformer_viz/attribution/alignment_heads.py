@@ -135,5 +135,5 @@ def alignment_heads(
 
 
 def cross_heads(model: LoadedModel) -> tuple[HeadAddress, ...]:
-    """All heads of cross-attention; empty for a model without it."""
+    """Lists the heads of cross-attention; empty for a model without it."""
     return tuple(place for place in all_heads(model.network.sizes) if place.kind == "cross")

@@ -173,7 +173,7 @@ class _Texts:
     def without(
         self, sets: Sequence[Sequence[HeadAddress]], on_progress: OnProgress | None = None
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """All texts without each of these sets of heads.
+        """Runs all texts without each of these sets of heads.
 
         Returns:
             Of each text (set, step), how much the log-probability of each token of the answer changes, in nats; and bool

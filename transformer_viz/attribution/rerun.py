@@ -109,7 +109,7 @@ class Run:
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether each row was computed without the tokens after it, although it may see them."""
+        """Tells whether each row was computed without the tokens after it, although it may see them."""
         return looks_ahead(self.edits, self.mistake) and self.trace.made_by.get("strategy") != TEACHER_FORCING
 
     def check_one_pass(self, so: str, name: str = "this run") -> None:

@@ -29,7 +29,7 @@ DEBUG_VARIABLE = "TRANSFORMER_VIZ_DEBUG"
 
 
 def names() -> list[str]:
-    """All commands: `check_masks.py` is `check-masks`; modules that begin with `_` are shared parts."""
+    """Lists the commands: `check_masks.py` is `check-masks`; modules that begin with `_` are shared parts."""
     return sorted(m.name.replace("_", "-") for m in iter_modules(__path__) if not m.name.startswith("_"))
 
 

@@ -33,7 +33,7 @@ def read_layers(text: str) -> list[int]:
 
 @dataclass(frozen=True)
 class RecordingOptions:
-    """What a trace keeps."""
+    """The options of what a trace keeps."""
 
     precision: Annotated[str | None, "how the trace stores weights (float32)", Choice(("float32", "float16"))] = None
     kinds: Annotated[list[Kind] | None, "kinds of attention that the trace keeps, as in decoder,cross (all)", _read_kinds] = (
@@ -61,7 +61,7 @@ class RecordingOptions:
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """How a text is decoded."""
+    """The options of how a text is decoded."""
 
     writing: Annotated[WritingKeywords, Settings(WritingKeywords)]
     prefix: Annotated[str, "begin the output with this text"] = ""

@@ -32,7 +32,7 @@ NEEDED = Signature.empty
 
 @dataclass(frozen=True)
 class Option:
-    """What is unusual about an option.
+    """The unusual traits of an option.
 
     Attributes:
         flag: one more name, such as `-o`; what has one is no argument without `--`, also where it is needed.
@@ -111,7 +111,7 @@ def parameters_of(declaration: Any) -> Iterator[Parameter]:
 
 
 def arguments_of(declaration: Any, parsed: argparse.Namespace) -> dict[str, Any]:
-    """What was parsed, by the names of the parameters of a function or a group of options."""
+    """The parsed values, by the names of the parameters of a function or a group of options."""
     arguments = {}
     for parameter in parameters_of(declaration):
         group, value = parameter.group, getattr(parsed, parameter.name, None)
@@ -140,7 +140,7 @@ def add_options(parser: argparse.ArgumentParser, declaration: Any) -> None:
 
 
 def _argument(parameter: Parameter, option: Option) -> tuple[list[str], dict[str, Any]]:
-    """What argparse is told of one option."""
+    """The names and keywords of one option for argparse."""
     kind, notes = parameter.kind, parameter.notes
     is_needed, words = parameter.default is NEEDED, parameter.note(str) or ""
     is_argument = option.is_argument or (is_needed and option.flag is None)

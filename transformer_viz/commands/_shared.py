@@ -126,7 +126,7 @@ class TextsOptions:
     max_length: MaxLength = None
 
     def traces(self, model: "LoadedModel") -> "list[Trace]":
-        """What the model writes for them, one after the other."""
+        """Runs the model on each text, one after the other."""
         from transformer_viz.evaluation.evaluate import sample_texts
         from transformer_viz.tracing.decode import decode
 

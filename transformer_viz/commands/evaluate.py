@@ -68,7 +68,7 @@ def run(
 
 
 def print_evaluation(result: dict[str, Any]) -> None:
-    """What `evaluate` gives, for people."""
+    """Prints the result of `evaluate`, for people."""
     judged_by = _JUDGED_BY[result.get("judged_by", "fresh")]
     print_lines(
         f"exact match   {number_words(result['exact_match'], 4)}   of {result['samples']} {judged_by}, seed {result['seed']}"

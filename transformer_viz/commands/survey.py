@@ -93,7 +93,7 @@ def run(
     bars: dict[str, tqdm] = {}
 
     def show(progress: "Progress") -> None:
-        """What the survey takes, then a bar for each stage where somebody watches: texts, then verdicts on some of them."""
+        """Shows how much memory a survey takes, then a bar for each stage where somebody watches: texts, then verdicts."""
         if not bars and not json:
             each = f"about {bytes_words(progress.worker_bytes)}"
             words = f"each worker takes {each} of memory"

@@ -150,7 +150,7 @@ class Comparison:
 
     @cached_property
     def is_by_text(self) -> bool:
-        """Whether rows and columns are matched by the text of their words, as they are where both runs are by words."""
+        """Tells whether rows and columns are matched by the text of their words, as they are where both runs are by words."""
         return is_by_words(self.a) and is_by_words(self.b)
 
     def paired(self, a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
@@ -200,7 +200,7 @@ class Comparison:
         return self.both(kind, a, b)
 
     def all_heads(self, kind: Kind) -> AlignedMaps:
-        """All layers (of `layers`) and heads that both have: `difference` is (layer, head, query, key)."""
+        """The aligned maps of all layers (of `layers`) and heads that both have: `difference` is (layer, head, query, key)."""
         masked = [codes > 0 for codes in self.reasons(kind)]
         return align_arrays(*self.weights(kind), *masked, self.pairs(kind))
 

@@ -130,7 +130,7 @@ class TraceDiff:
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs by more than the tolerance."""
+        """Tells whether nothing differs by more than the tolerance."""
         return not self.differences
 
     def __str__(self) -> str:
@@ -229,10 +229,10 @@ class _Walk:
         self.within = 0.0
         """The largest difference that the tolerance allowed."""
         self.apart: dict[tuple[Any, ...], list[Difference]] = {}
-        """All differences, those of one field together."""
+        """The differences, those of one field together."""
 
     def run(self) -> None:
-        """All parts of the two runs."""
+        """Compares all parts of the two runs."""
         a, b = self.before, self.after
         for what, names in _FIELDS.items():
             for name in names:

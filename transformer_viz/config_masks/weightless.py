@@ -33,7 +33,7 @@ _ELEMENTWISE = {
 }
 _ARITHMETIC, _FILLING = {"add", "sub", "mul", "div", "neg"}, {"normal", "uniform", "zero", "fill", "copy"}
 _OF_ONE_NUMBER, _WHOLE = {"zeros_like", "ones_like", "full_like"}, {torch.bool, torch.int, torch.long}
-"""Of a tensor without numbers these take the shape alone, as kinds of tokens that are all of text."""
+"""Operators and types for which a tensor without numbers gives its shape alone, as kinds of tokens that are all of text."""
 _SHAPES = {
     "slice",
     "select",
@@ -317,7 +317,7 @@ class _Weightless(TorchDispatchMode):
         return list(moved) if isinstance(moved, tuple | list) else moved
 
     def _joined(self, args: Any) -> Any:
-        """Of tensors put one after the other, such as scores and a learned sink."""
+        """Joins the masks of tensors put one after the other, such as scores and a learned sink."""
         parts, mine = args[0], list[Tensor]()
         for part in parts:
             mask = self._masks.get(part)

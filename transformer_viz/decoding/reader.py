@@ -82,7 +82,7 @@ class Reader(Protocol):
 
     @property
     def training(self) -> bool:
-        """Whether the model is in train mode, with dropout, which would falsify every decoding."""
+        """Tells whether the model is in train mode, with dropout, which would falsify every decoding."""
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Any:
         """Reads the sources once: int (batch, source), and bool of the same shape, True = padding. Returns the memory.

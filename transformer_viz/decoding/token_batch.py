@@ -28,7 +28,7 @@ SIDES: dict[Kind, tuple[Side, Side]] = {
 
 
 class KeptPadding(NamedTuple):
-    """Whether padding counts as a text's own: behind a source, before a prompt, and behind what the decoder reads."""
+    """The places where padding counts as a text's own: behind a source, before a prompt, and behind what the decoder reads."""
 
     source: bool = False
     before: bool = False
@@ -189,12 +189,12 @@ class TokenBatch:
 
     @property
     def is_given(self) -> bool:
-        """Whether all is there, so that it is read in one pass and nothing is written."""
+        """Tells whether all is there, so that it is read in one pass and nothing is written."""
         return self.written.shape[1] == self.target.shape[1]
 
     @property
     def is_uneven(self) -> bool:
-        """Whether its prompts are of different lengths, so that shorter ones stand behind padding."""
+        """Tells whether its prompts are of different lengths, so that shorter ones stand behind padding."""
         return len(set(self.n_given)) > 1
 
     def n_rows(self, i: int, n_written: int) -> int:

@@ -25,7 +25,7 @@ class Tokenizer(Protocol):
 
     @property
     def has_unique_labels(self) -> bool:
-        """Whether a label tells the id."""
+        """Tells whether a label determines the id."""
 
     @property
     def longest_label(self) -> int:

@@ -232,7 +232,7 @@ def trained_lengths(checkpoint: Checkpoint) -> tuple[int, int]:
 
 
 def default_lengths(checkpoint: Checkpoint) -> tuple[int, ...]:
-    """All lengths up to half as much again as the longest of training; thinned out evenly where they are many."""
+    """The lengths up to half as much again as the longest of training; thinned out evenly where they are many."""
     first, last = trained_lengths(checkpoint)
     most = max(1, min(math.ceil(_BEYOND * last), longest_possible(checkpoint)))
     lengths = np.linspace(1, most, min(most, _MOST_LENGTHS)).round().astype(int).tolist()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyAtLength:
-    """All strings of one length.
+    """The accuracy on all strings of one length.
 
     Attributes:
         length: symbols of the source.

@@ -172,7 +172,7 @@ def picture(
 
 
 def _caption(trace: Trace, now: View) -> str:
-    """What a picture of the player is of."""
+    """The caption of a picture of the player."""
     of_head = picture_title(trace, now.kind, now.layer, now.head)
     step = say("step {step}", step=now.step + 1) if trace.writes else place_words(now.step)
     return say("{picture}, {step}", picture=of_head, step=step)

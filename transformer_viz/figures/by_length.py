@@ -1,4 +1,4 @@
-"""How right outputs are at each length of the source."""
+"""Draws how right outputs are at each length of the source."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,7 +66,7 @@ def accuracy_by_length(accuracy: AccuracyByLength, *, height: int | None = None,
 
 
 def right_words(n_right: int, n: int) -> str:
-    """How many outputs are right, with the 95 % interval of their share; markup."""
+    """Says how many outputs are right, with the 95 % interval of their share; markup."""
     interval = interval_words(wilson(n_right, n), percent_words, 1)
     return say(
         "whole output right: <b>{n_right:,} of {n:,}</b>, {n_right2} (95 % interval {interval})",

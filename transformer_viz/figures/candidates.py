@@ -1,4 +1,4 @@
-"""What could have been written at a step: bars of probability, best first."""
+"""Draws the candidates of a step: bars of probability, best first."""
 
 import math
 from typing import Any

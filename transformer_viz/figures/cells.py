@@ -146,7 +146,7 @@ def key_title(tokens: tuple[str, ...], kind: Kind, noun: str) -> str:
 
 
 def is_crowded(tokens: tuple[str, ...]) -> bool:
-    """Whether the labels of the keys are turned upright."""
+    """Tells whether the labels of the keys are turned upright."""
     return len(tokens) > 16 or max(map(len, tokens)) > 7
 
 

@@ -11,7 +11,7 @@ from transformer_viz.language import later
 Scale = Literal["fixed", "head", "log"]
 SCALES: dict[Scale, str] = {"fixed": "0 to 1", "head": "this head's maximum", "log": "logarithmic"}
 TITLES: dict[Scale, str] = {"fixed": "", "head": later("each head to its own maximum"), "log": later("logarithmic colours")}
-"""What each scale adds to a figure's title, behind a comma."""
+"""The words that each scale adds to a figure's title, behind a comma."""
 _DECADES = 4
 """The logarithmic scale begins at 0.0001; what is less has its first colour."""
 _STOPS = 33
@@ -19,7 +19,7 @@ _STOPS = 33
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the numbers of a map are.
+    """The quantity that a map shows.
 
     Attributes:
         word: for one of them.

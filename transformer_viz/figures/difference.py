@@ -137,7 +137,7 @@ def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[
     """Dots over rows and columns that only one run has, in maps that begin at `corners` (column, row)."""
 
     def stretches(here: np.ndarray) -> list[tuple[int, int]]:
-        """Where each run of True begins and ends."""
+        """Finds where each run of True begins and ends."""
         edges = np.diff(np.pad(here.astype(np.int8), 1)).nonzero()[0].tolist()
         return list(zip(edges[::2], edges[1::2], strict=True))
 

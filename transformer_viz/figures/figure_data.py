@@ -37,15 +37,15 @@ class Figure(go.Figure):
     """A Plotly figure that is shown, in a notebook too, without Plotly's logo and its button *Share chart*."""
 
     def show(self, *args: Any, config: dict[str, Any] | None = None, **kwargs: Any) -> Any:
-        """As Plotly's; `config` may switch both on again."""
+        """Shows the figure as Plotly does; `config` may switch both on again."""
         return super().show(*args, config={**_SHOWN, **(config or {})}, **kwargs)
 
     def to_html(self, *args: Any, config: dict[str, Any] | None = None, **kwargs: Any) -> str:
-        """As `show`."""
+        """Makes Plotly's HTML, with `config` as in `show`."""
         return super().to_html(*args, config={**_SHOWN, **(config or {})}, **kwargs)
 
     def write_html(self, *args: Any, config: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """As `show`."""
+        """Writes Plotly's HTML to a file, with `config` as in `show`."""
         super().write_html(*args, config={**_SHOWN, **(config or {})}, **kwargs)
 
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Figure(go.Figure):
 
 @dataclass(frozen=True)
 class PlainFigure:
-    """What a Plotly figure is made of: traces, layout and frames, as in Plotly's reference. Arrays may be numpy's."""
+    """The parts of a Plotly figure: traces, layout and frames, as in Plotly's reference. Arrays may be numpy's."""
 
     data: list[Plain]
     layout: dict[str, Any]

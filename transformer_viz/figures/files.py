@@ -24,7 +24,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 @cache
 def plotly_cdn() -> tuple[str, str]:
-    """Where Plotly's makers serve the whole plotly.js of their package, and its hash, by which a browser makes sure of it."""
+    """The address of the whole plotly.js at Plotly's makers, and its hash, by which a browser makes sure of it."""
     digest = base64.b64encode(hashlib.sha256(get_plotlyjs().encode()).digest()).decode()
     return f"https://cdn.plot.ly/plotly-{get_plotlyjs_version()}.min.js", f"sha256-{digest}"
 

@@ -107,7 +107,7 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
 
 
 def _hover(head: HeadGrade) -> str:
-    """Everything about a head, each grade beside its baselines."""
+    """The hover of a head: its name, its rule, and each grade beside its baselines."""
 
     def of(measures: Measures, name: str) -> str:
         value = getattr(measures, name)

@@ -214,5 +214,5 @@ def side_by_side(panels: Sequence[Panel], style: Style, across: str = "", width:
 
 
 def _length(label: str) -> int:
-    """How many signs are seen: an escaped one is one."""
+    """Counts the signs that are seen: an escaped one is one."""
     return len(html.unescape(label))

@@ -28,7 +28,7 @@ _LABEL, _LEAST_APART = 9, 7
 """The least pixels between tick labels (smaller cells have a label only at some of them, and all in the hover), and of a cell
 that is drawn apart from its neighbours."""
 _SMALLEST = 0.55
-"""How wide a cell of several panels is on the smallest page that has them side by side, as a share of its height."""
+"""The width of a cell of several panels on the smallest page that has them side by side, as a share of its height."""
 _FIXED = {"yref": "paper", "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False}
 """The settings of a legend whose entries cannot be clicked, since they name colours of cells."""
 LOOKS: dict[int, tuple[str, str, str]] = {
@@ -40,7 +40,7 @@ LOOKS: dict[int, tuple[str, str, str]] = {
     Reason.UNKNOWN: ("#9aa0a6", "#7d838a", later("may not look: <b>a mask takes it away, why was not recorded</b>")),
     Reason.WINDOW: ("#4f9d8f", "#4a9186", later("may not look: <b>it is outside the window of this layer</b>")),
 }
-"""Of each reason the colours in the light and in the dark theme, and the words of the hover."""
+"""The colours of each reason in the light and in the dark theme, and the words of the hover."""
 _N_CODES = max(LOOKS) + 1
 _BANDS = [max(code for code in LOOKS if code <= number) for number in range(_N_CODES)]
 """The reason that a number has the colour of: those between the reasons, which no mask holds, that of the one below."""

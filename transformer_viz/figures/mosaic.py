@@ -1,4 +1,4 @@
-"""All heads of one kind as small maps: layers as rows, heads as columns, all tiles in one heatmap.
+"""Draws all heads of one kind as small maps: layers as rows, heads as columns, all tiles in one heatmap.
 
 A subplot for each head would take the browser a second for 48 heads; one trace with gaps takes as long as one map.
 `layout.meta` holds the grid of tiles, with which a click at (x, y) becomes a layer and a head.
@@ -140,7 +140,7 @@ def in_rows(tiles: Sequence[np.ndarray], width: int, missing: float) -> np.ndarr
 
 
 def block_sizes(shape: tuple[int, ...]) -> tuple[int, int]:
-    """How many queries and keys one cell stands for; 1 and 1 where every cell has a pixel."""
+    """Counts the queries and keys that one cell stands for; 1 and 1 where every cell has a pixel."""
     n_layers, n_heads, n_queries, n_keys = shape
     most_queries = min(_LONGEST_SIDE, max(_SHORTEST_SIDE, _CELLS_DOWN // n_layers))
     most_keys = min(_LONGEST_SIDE, max(_SHORTEST_SIDE, _CELLS_ACROSS // n_heads))
@@ -148,7 +148,7 @@ def block_sizes(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def is_exact(cells: np.ndarray) -> bool:
-    """Whether (layer, head, query, key) numbers travel as they are."""
+    """Tells whether (layer, head, query, key) numbers travel as they are."""
     return max(cells.shape[2:]) <= _EXACT_UP_TO and cells.size <= _EXACT_CELLS
 
 

@@ -1,4 +1,4 @@
-"""All heads of a deep model as one small picture: a cell for each, coloured by one number."""
+"""Draws all heads of a deep model as one small picture: a cell for each, coloured by one number."""
 
 from transformer_viz.analysis.head_order import statistic
 from transformer_viz.analysis.measures import MEASURES

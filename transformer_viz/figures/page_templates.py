@@ -123,7 +123,7 @@ def second_template(second: SecondMap) -> dict[str, Any]:
 def mosaic_template(
     trace: Trace, kind: Kind, *, large: bool = False, scale: Scale = "fixed", measure: Attribution | None = None
 ) -> dict[str, Any]:
-    """All heads of a kind as small maps, with their numbers, none of them outlined."""
+    """Draws all heads of a kind as small maps, with their numbers, none of them outlined."""
     figure = plain(mosaic)(trace, kind, scale=scale, measure=measure, style=Style("light", large))
     return {"data": figure.data, "layout": figure.layout}
 
@@ -174,7 +174,7 @@ def difference_template(a: Trace, b: Trace, kind: Kind, *, limit: float = 1.0, l
 
 
 def change_template(before: Trace, after: Trace, kind: Kind, *, height: int, large: bool = False) -> dict[str, Any]:
-    """As `difference_template`, of `after` minus `before`, in the rows and columns of `mask` for the run `after`.
+    """Makes a `difference_template` of `after` minus `before`, in the rows and columns of `mask` for the run `after`.
 
     At the same height, the rows of both figures are level.
     """
@@ -194,7 +194,7 @@ def change_template(before: Trace, after: Trace, kind: Kind, *, height: int, lar
 
 
 def difference_dark_colours() -> dict[str, str]:
-    """As `dark_colours`, for a map of A − B."""
+    """The colours of the dark theme by those of the light one, like `dark_colours`, for a map of A − B."""
     pairs = [(getattr(LIGHT, role), getattr(DARK, role)) for role in (*_ROLES, "broken")]
     return {**dict(zip(LIGHT.diverging, DARK.diverging, strict=True)), **dict(pairs)}
 

@@ -168,7 +168,7 @@ def frame(left: float, top: float, right: float, bottom: float, colour: str, wid
 
 
 def on_axes(number: int, x: str = "xaxis", y: str = "yaxis") -> dict[str, str]:
-    """Which axes something is drawn on; Plotly has no number on the first."""
+    """Names the axes that something is drawn on; Plotly has no number on the first."""
     return {x: f"x{number if number > 1 else ''}", y: f"y{number if number > 1 else ''}"}
 
 

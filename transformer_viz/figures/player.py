@@ -182,7 +182,7 @@ class Focus:
         return [*cover, {**weights, **self._ids()}, *masked, *hidden, *marks, *bars, *second]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
-        """What a step changes in each trace of `traces`."""
+        """Lists what a step changes in each trace of `traces`."""
         row = min(step + 1, self.trace.n_steps - 1) if self.is_guess else step
         outline = [{"y": [row - 0.5, row - 0.5, row + 0.5, row + 0.5, row - 0.5]}] if self.is_stepped else []
         marks = [*outline, self.rings(step)]

@@ -75,7 +75,7 @@ class SecondMap:
         return scatter(mode="text", hoverinfo="skip", **self._signs(self.values))
 
     def updates(self, step: int) -> list[dict[str, Any]]:
-        """What a step changes in each: later rows are blank."""
+        """Lists what a step changes in each trace: later rows are blank."""
         is_there = np.arange(len(self.values))[:, None] <= step
         if self.is_covered:
             n_others = 1 + len(self.unasked) + bool(self.unasked) + self.has_signs
@@ -111,7 +111,7 @@ class SecondMap:
 
     @property
     def about(self) -> dict[str, str]:
-        """What its numbers are."""
+        """The word for its numbers, and their unit."""
         return {
             "word": say(self.result.title),
             "unit": say("of the row's largest") if self.is_by_row else say(self.result.unit),

@@ -117,7 +117,7 @@ def survey_distribution(
         ticks = list(edges[:: -(-len(edges) // 9)])
 
     def at(value: float) -> float:
-        """Where it stands; at the end if it lies outside."""
+        """Finds the place of a value; at the end if it lies outside."""
         return float(np.interp(value, edges, places))
 
     shares = [[count / one.n for count in counts] for one, counts in zip(both, columns, strict=True)]
@@ -306,9 +306,9 @@ def survey_lengths(outputs: SurveyedOutputs, *, style: Style = Style()) -> Plain
 
 
 _UPPER, _LOWER = [0.36, 1.0], [0.0, 0.26]
-"""Where accuracy and counts stand, as shares of the height."""
+"""The places of accuracy and counts, as shares of the height."""
 _NO_COUNT = 0.7
-"""Where the axis of counts begins: on a logarithmic scale, which has no 0, an empty bin lies here."""
+"""The beginning of the axis of counts: on a logarithmic scale, which has no 0, an empty bin lies here."""
 
 
 @plotly_figure

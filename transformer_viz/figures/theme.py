@@ -32,7 +32,7 @@ class Theme:
     """Cells that a mask took away; far from every colour of the scale."""
     hatch: str
     curtain: str
-    """What is covered until somebody has answered: paper, which no mask and no weight is."""
+    """The colour of what is covered until somebody has answered: paper, which no mask and no weight is."""
     accent: str
     """The row of this step, and the tile in focus."""
     ring: str
@@ -144,7 +144,7 @@ def token_labels(tokens: Iterable[str]) -> list[str]:
 
 
 def base_layout(theme: Theme, font_size: int = 13) -> dict[str, Any]:
-    """What every figure's layout begins with."""
+    """The beginning of every figure's layout."""
     return {
         "paper_bgcolor": theme.paper,
         "plot_bgcolor": theme.paper,

@@ -10,7 +10,7 @@ from transformer_viz.trace.search import Search
 WIDTH, HEIGHT = 132, 84
 _GAP, _SHADES = 5, 12
 _LEAST = 0.04
-"""Of a share of the strongest colour: what is less is the ground."""
+"""The share of the strongest colour below which a cell is the ground."""
 
 Map = tuple[np.ndarray, np.ndarray]
 """Numbers from −1 to 1, and bool, True = masked; both (query, key)."""

@@ -20,7 +20,7 @@ _MOST_NAMED = 12
 _MOST_HEADS, _MOST_WITH_NAME, _MOST_LAYERS = 12, 4, 8
 """The most heads a layer with which a tile has room for a number, and for a name, and the most layers for both."""
 _SHIFT = 0.14
-"""How far name and number stand above and below the middle of a tile."""
+"""The distance of name and number from the middle of a tile, above and below."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def tile_map(
     tiles: Sequence[Tile] = (),
     others: Sequence[Plain] = (),
 ) -> PlainFigure:
-    """All heads of a kind. The colours go from the lowest to the highest number of all heads, which the bar says.
+    """Draws all heads of a kind, in colours from the lowest to the highest number of all heads, which the bar says.
 
     Args:
         kind: of attention.

@@ -15,7 +15,7 @@ from transformer_viz import untrusted_files
 from transformer_viz.errors import FileError
 
 ANY = -1
-"""All values of a feature."""
+"""Stands for all values of a feature."""
 _WEIGHT = "weight"
 """No feature: how often a word or a form is drawn, beside the others."""
 _LARGEST_FILE = 4 * 2**20
@@ -63,7 +63,7 @@ class Lexeme:
 
     @cached_property
     def shown(self) -> list[Features]:
-        """What each source form shows, its own features and the word's; as often as its weight."""
+        """The features that each source form shows, its own and the word's; as often as its weight."""
         return [{**self.features, **form.features} for form in self.forms[0] for _ in range(form.weight)]
 
 
@@ -109,7 +109,7 @@ class Template:
     variables: tuple[tuple[str, str], ...]
     weight: float
     sides: tuple[dict[str, Sequence], dict[str, Sequence]]
-    """Of each language: part -> its items; a phrase in one part has the part `""`."""
+    """The items of each part, for each language; a phrase in one part has the part `""`."""
     items: tuple[Item, ...] = ()
     """The first occurrence of each of its items, in the order in which they are drawn."""
 

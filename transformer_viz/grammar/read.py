@@ -11,7 +11,7 @@ Found = list[tuple[int, Features, "Tree | Lexeme"]]
 
 
 def read(grammar: Grammar, words: Sequence[str]) -> list[Tree]:
-    """All derivations of a sentence; none where it is no sentence of the grammar."""
+    """Finds all derivations of a sentence; none where it is no sentence of the grammar."""
     reader = _Reader(grammar, words)
     starts = dict.fromkeys(item.symbol for item in grammar.kinds.values())
     trees = [tree for symbol in starts for end, _, tree in reader.phrases(symbol, "", 0) if end == len(words)]
@@ -26,7 +26,7 @@ class _Reader:
         self.memory: dict[tuple[str, str, int], Found] = {}
 
     def phrases(self, symbol: str, part: str, start: int) -> Found:
-        """All that this symbol (or the first part of it that is met) can be, from a place on."""
+        """Finds all that this symbol (or the first part of it that is met) can be, from a place on."""
         key = (symbol, part, start)
         if key not in self.memory:
             ends: Found = []
@@ -50,7 +50,7 @@ class _Reader:
         return all(start + i < len(self.words) and self.words[start + i] == word.text for i, word in enumerate(words))
 
     def go_on(self, items: Items, place: int, at: int, tree: Tree) -> Iterator[tuple[int, Tree]]:
-        """All ways to read the items of a template from one of them on."""
+        """Yields all ways to read the items of a template from one of them on."""
         if place == len(items):
             yield at, tree
             return

@@ -31,7 +31,7 @@ def label(inside: Inside, key: int) -> str:
 
 
 def shown_keys(inside: Inside, also: int | None = None) -> list[int]:
-    """All keys in their order; of many those with the largest weights, and one more that is asked for."""
+    """Lists all keys in their order; of many those with the largest weights, and one more that is asked for."""
     n = len(inside.key_tokens)
     if n <= MOST_KEYS:
         return [*range(n)]

@@ -70,7 +70,7 @@ class Claim:
 
     @property
     def is_of_writing(self) -> bool:
-        """Whether it speaks of what the model writes, and not of a map."""
+        """Tells whether it speaks of what the model writes, and not of a map."""
         return self.what in WRITING
 
     def fault(self, found: float | str) -> str | None:

@@ -108,7 +108,7 @@ class _Claimed:
 
 
 def _writes(of: _Claimed) -> str:
-    """All that the model writes, or one token of it."""
+    """The whole text that the model writes, or one token of it."""
     return of.trace.text if of.claim.row is None else of.trace.steps[of.step].token
 
 

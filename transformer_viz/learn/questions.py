@@ -100,12 +100,12 @@ class Question:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """All that can be answered, listed or not."""
+        """The possible answers, listed or not."""
         return (*self.options, *self.unlisted)
 
     @property
     def is_of_row(self) -> bool:
-        """Whether it is answered in the cells of a row; else, where it has columns, in the source tokens."""
+        """Tells whether it is answered in the cells of a row; else, where it has columns, in the source tokens."""
         return self.kind in ("looks-most", "masked")
 
     def meant(self, typed: float) -> float:

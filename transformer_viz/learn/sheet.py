@@ -149,7 +149,7 @@ def _items(ask: Ask, name: str, head: tuple[Kind, int, int], seed: int, language
 
 
 def _is_worth_asking(made: Question, trace: Trace) -> bool:
-    """Whether a question makes one think: a number is near neither 0 nor 1, and the head does not look at the cause itself."""
+    """Tells whether a question makes one think: its number is near neither 0 nor 1, and the head does not look at the cause."""
     if made.kind == "matters-most":
         looked = trace.cross.row(made.spot.layer, made.spot.head, made.spot.row).argmax()
         return place_labels(trace.cross.keys)[looked] not in {made.options[place] for place in made.right}

@@ -20,7 +20,7 @@ def languages() -> list[str]:
 
 
 def speaking(language: str) -> AbstractContextManager[None]:
-    """What is said within is in the language of a lesson, where there is a catalogue of it; else in the one of now."""
+    """Sets the language of what is said within: that of a lesson where there is a catalogue of it, else the one of now."""
     return catalogues.speaking(language if language in catalogues.languages() else None)
 
 

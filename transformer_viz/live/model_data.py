@@ -102,7 +102,7 @@ def model_data(checkpoint: Checkpoint, precision: WeightPrecision = "int16") -> 
 
 
 def packed_weights(tensors: Mapping[str, Tensor], precision: WeightPrecision) -> dict[str, Any]:
-    """All numbers of a model, gzipped, as base64: of each tensor its name, `i2` or `f4`, and its shape, and its bytes.
+    """Packs all numbers of a model, gzipped, as base64: of each tensor its name, `i2` or `f4`, and its shape, and its bytes.
 
     A matrix of int16 has the float32 scales of its rows before its numbers. Vectors, of which there are few, stay float32.
     """

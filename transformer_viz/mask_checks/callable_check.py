@@ -22,7 +22,7 @@ from transformer_viz.schema import whole_number
 
 Logits = Callable[[Tensor, Tensor], Any]
 Alone = Literal["encoder", "decoder"]
-"""What a callable is that reads one text. It is given that as its target; a source there is not."""
+"""The kind of a callable that reads one text. It is given that as its target; a source there is not."""
 
 _NO_FLOAT64 = "one of its functions knows no float64"
 _FAITHFUL = {torch.float16: 1.0, torch.bfloat16: 1.0}
@@ -129,7 +129,7 @@ class CallableAnswers:
             self.why_coarser = _NO_FLOAT64 if is_known else "a part of it is computed outside of torch, or by TorchScript"
 
     def measure_rounding(self, source: Tensor, target: Tensor, base: Rows) -> None:
-        """Whether the answers hold float64, whatever type the last step has: code outside of torch may compute in float32.
+        """Tests whether the answers hold float64, whatever type the last step has: code outside torch may compute in float32.
 
         The same question is asked twice, rounded up and rounded down. Nothing that may leak differs between the two, so what
         differs is rounding alone: about 10^-15 in float64, 10^-7 to 10^-5 in float32.
@@ -343,12 +343,12 @@ class _Check:
         self.shortest = {"source": 1, "target": 1} if alone is None else {"target": 1}
         self.refused_alone = ""
         self.sees_others = False
-        """Whether a sentence sees the target of another one of its batch."""
+        """True where a sentence sees the target of another one of its batch."""
         self.sees_those_before = True
-        """Whether each sees those of all before it, and of no other."""
+        """True where each sees those of all before it, and of no other."""
 
     def run(self) -> None:
-        """All rules on all shapes, until the callable does not answer twice alike."""
+        """Tests all rules on all shapes, until the callable does not answer twice alike."""
         longest = self.max_length
         source, target = self.ids.drawn(2, longest), self.ids.drawn(2, longest)
         self.answers.own_answer(source, target)
@@ -416,7 +416,7 @@ class _Check:
     # ---- the rules
 
     def _check_shape(self, source: Tensor, target: Tensor) -> bool:
-        """All rules on some pairs of one shape; False when the callable does not answer twice alike."""
+        """Tests all rules on some pairs of one shape; False when the callable does not answer twice alike."""
         own, again = (self.answers.own_answer(source, target) for _ in range(2))
         self.n_pairs += len(source)
         allowed = TOLERANCES.get(self.answers.own, TOLERANCES[torch.float32]).other_shape
@@ -484,7 +484,7 @@ class _Check:
             self._compare("target length", self._ask(source, target[:, :n]), base[:, :n], is_same_shape=False, key=n)
 
     def _apart(self, source: Tensor, target: Tensor, base: Rows) -> list[tuple[Tensor, Tensor, Rows]]:
-        """All pairs at once; some alone where they see each other, so that what each sees is its own."""
+        """Groups the pairs: all at once; some alone where they see each other, so that what each sees is its own."""
         if not self.sees_others or self.refused_alone:
             return [(source, target, base)]
         alone = [(source[i : i + 1], target[i : i + 1]) for i in self._some_of(target)]

@@ -136,7 +136,7 @@ class Findings:
         return tuple(replace(both[rule], look=self._looks.get(rule)) for rule in self.checked if rule in both)
 
     def drop_target_length_beside_future(self) -> list[str]:
-        """Where later tokens are seen, a target without them is another one, whatever its length does. Notes that say so."""
+        """Drops the target's length where later tokens are seen: a target without them is another one. Returns notes on it."""
         if not {"future", "target length"} <= self._attention.keys() | self._output.keys():
             return []
         for changes in (self.checked, self._attention, self._output):

@@ -148,7 +148,7 @@ class EffectInProgress:
 
     @property
     def is_done(self) -> bool:
-        """Whether all strings are decoded."""
+        """Tells whether all strings are decoded."""
         return self.decoded == self.samples
 
     def step(self, model: LoadedModel) -> None:

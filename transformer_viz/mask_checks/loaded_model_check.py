@@ -80,7 +80,7 @@ class LoadedModelCheck:
         return self._own if self._own in (torch.float32, torch.float64) else self._exact_type
 
     def report(self, subject: str) -> MaskReport:
-        """Everything, one rule after the other. A batch of prompts is padded before them; that is a batch by itself."""
+        """Tests one rule after the other. A batch of prompts is padded before them; that is a batch by itself."""
         notes: list[str] = []
         causes: tuple[Cause, ...] = ()
         for batch in self._perturbations.batches:
@@ -143,7 +143,7 @@ class LoadedModelCheck:
         self._findings.add("finite", is_no_distribution(seen.logits).float(), 0.0)
 
     def _check_rules(self, batch: TokenBatch, base: Pass, exact: Pass) -> None:
-        """All rules on a batch, from its pass that is compared with others of its shape, and its exact one for other shapes."""
+        """Tests the rules on a batch, by the pass to compare with others of its shape and the exact one for other shapes."""
         findings = self._findings
 
         def compare(rule: Rule, other: TokenBatch, after: Pass, rows: Mapping[Kind, Tensor], keys: Tensor) -> None:

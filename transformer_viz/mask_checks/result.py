@@ -138,7 +138,7 @@ class Finding:
 
     @property
     def _what(self) -> str:
-        """What changed when, as a template."""
+        """Says what changed when, as a template."""
         if self.rule == "future":
             return later("{place} changed {by} when the later target token number {number} was replaced")
         if self.rule == "target length":
@@ -209,7 +209,7 @@ class MaskReport:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found."""
+        """Tells whether nothing was found."""
         return self.verdict == "sound"
 
     @property

@@ -95,7 +95,7 @@ class Architecture:
     untold: str = ""
 
     def __iter__(self) -> Iterator[Block]:
-        """All blocks, in the order in which they run."""
+        """Yields all blocks, in the order in which they run."""
         return chain(*self.stacks)
 
 

@@ -1,4 +1,4 @@
-"""Everything that tells one encoder-decoder Transformer from another, as data.
+"""The settings that tell one encoder-decoder Transformer from another, as data.
 
 The defaults are the modern `pre-norm` model; `variants/` names the published ones.
 """
@@ -60,7 +60,7 @@ class ModelConfig:
     final_norm: bool = True
     """A norm after each stack, as pre-norm needs."""
     norm_affine: bool = True
-    """Whether norms have a weight and a bias."""
+    """True where norms have a weight and a bias."""
     shared_norm: bool = False
     """One norm for all sublayers of a block, instead of one for each."""
     embedding_norm: bool = False
@@ -116,7 +116,7 @@ class ModelConfig:
         return self.d_v or self.key_width
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as plain data."""
+        """The fields as plain data."""
         return asdict(self)
 
     @classmethod

@@ -47,7 +47,7 @@ class Mistake:
     looks_ahead: bool = False
     """A decoder row may see later tokens: decoding must compute earlier rows again at every step."""
     needs_padding: bool = True
-    """Nothing happens where nothing is padded."""
+    """True where it changes nothing unless something is padded."""
 
     @property
     def title(self) -> str:

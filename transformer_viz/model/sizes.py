@@ -42,7 +42,7 @@ class Sizes:
 
     @property
     def grid(self) -> Grid:
-        """All heads."""
+        """The layers and the number of heads of each kind."""
         return {kind: (numbers, self.heads[kind]) for kind, numbers in self.layers.items()}
 
 

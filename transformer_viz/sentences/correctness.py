@@ -1,4 +1,4 @@
-"""Whether a run's output is right, as the words beside every output: `right`, `wrong`, `unfinished` …"""
+"""Says whether a run's output is right, in the words beside every output: `right`, `wrong`, `unfinished` …"""
 
 from dataclasses import replace
 from typing import Literal

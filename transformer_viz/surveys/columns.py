@@ -120,7 +120,7 @@ class HeadChange:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the interval of the difference leaves 0 out."""
+        """Tells whether the interval of the difference leaves 0 out."""
         low, high = self.interval
         return low > 0 or high < 0
 

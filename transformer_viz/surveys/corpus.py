@@ -55,13 +55,13 @@ class Block:
 
     @property
     def content(self) -> bytes:
-        """All lines, as they decide what comes of them."""
+        """The bytes of all lines, as they decide what comes of them."""
         return json.dumps([(line.number, line.text, line.target, line.fault) for line in self.lines]).encode()
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """All lines, and what people call their source, never a path.
+    """The lines of a corpus, and what people call their source, never a path.
 
     Raises:
         InputError: there is no line, or too many.

@@ -429,7 +429,7 @@ class Survey:
 
     @cached_property
     def places(self) -> tuple[HeadAddress, ...]:
-        """All heads by kind, layer and head."""
+        """The heads by kind, layer and head."""
         kinds = [(kind, self.kinds[kind]) for kind in KINDS if kind in self.kinds]
         return tuple(HeadAddress(kind, layer, head) for kind, of in kinds for layer in of.layers for head in range(of.n_heads))
 
@@ -439,7 +439,7 @@ class Survey:
 
     @property
     def grid(self) -> Grid:
-        """All heads."""
+        """The layers and the number of heads of each kind."""
         return {kind: (self.kinds[kind].layers, self.kinds[kind].n_heads) for kind in KINDS if kind in self.kinds}
 
     def find(self, head: str | HeadAddress) -> HeadAddress:
@@ -505,7 +505,7 @@ class Survey:
         return rows
 
     def to_json(self) -> str:
-        """All of it, as text that `from_json` reads."""
+        """Writes the survey as text that `from_json` reads."""
         return json.dumps({"format": FORMAT, **to_plain(self)}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
     @classmethod

@@ -80,7 +80,7 @@ def role_words(survey: Survey, head: HeadAddress) -> str:
 
 
 def statistic_title(number: SurveyedStatistic) -> str:
-    """What a number is called, in the language of now."""
+    """The title of a number, in the language of now."""
     if number.role is not None:
         return say("texts in which it is “{role}”", role=known(number.role))
     return known(number.title)

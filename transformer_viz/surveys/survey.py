@@ -216,7 +216,7 @@ def _file_of(unit: Unit) -> str:
 
 
 def _is_done(unit: Unit, folder: Path) -> bool:
-    """Whether the unit's file is there, undamaged, and from the same lines, model and options; otherwise it is made again."""
+    """Tells whether the unit's file is there, undamaged, and from the same lines, model and options; else it is made again."""
     read = read_description if unit.stage == "texts" else read_verdicts
     try:
         return read(folder / _file_of(unit)).digest == unit.digest

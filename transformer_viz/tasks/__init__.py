@@ -17,7 +17,7 @@ _TOYS = ("german-toy", "pinyin-toy")
 
 
 def names() -> list[str]:
-    """All tasks, in alphabetical order: `german_toy.py` would be `german-toy`."""
+    """Lists the tasks, in alphabetical order: `german_toy.py` would be `german-toy`."""
     return sorted([*_TOYS, *(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in _NOT_TASKS)])
 
 

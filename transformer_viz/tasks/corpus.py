@@ -126,7 +126,7 @@ class Corpus(DataTask):
         return [texts[i] for i in rng.integers(len(texts), size=count)] if texts else []
 
     def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
-        """All held-out texts, or as many of them as are asked for, each at most once."""
+        """Yields all held-out texts, or as many of them as are asked for, each at most once."""
         texts = self.texts("held-out")
         rng = np.random.default_rng([seed, JUDGED_STREAM])
         for i in rng.permutation(len(texts))[:samples]:

@@ -167,7 +167,7 @@ def _word(number: int) -> str:
 
 
 def _word_below_thousand(number: int) -> str:
-    """Nothing for 0."""
+    """The word for a number below 1000; empty for 0."""
     hundreds, rest = divmod(number, 100)
     tens, units = divmod(rest, 10)
     first = f"{_UNITS[hundreds]}hundert" if hundreds else ""

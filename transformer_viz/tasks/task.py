@@ -22,7 +22,7 @@ Split = Literal["train", "held-out"]
 """The two halves of what a task can draw; no source text is in both."""
 
 MOST_SAMPLES = 1_000_000
-"""Of one evaluation."""
+"""The most samples of one evaluation."""
 _SPLIT_SEED = b"transformer-viz"
 JUDGED_STREAM = 77
 """Keeps the texts of an evaluation apart from those of training, which are drawn from [seed, 1..3, …]."""
@@ -137,7 +137,7 @@ class Task(ABC):
             raise ConfigError(f"source {short_repr(source)} is not known; choose one of {join_names(known)}")
 
     def texts(self, split: Split | None = None) -> Sequence[str] | None:
-        """All texts of a split, each once, where they can be counted; None where they are drawn afresh."""
+        """The texts of a split, each once, where they can be counted; None where they are drawn afresh."""
         return None
 
     def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,7 @@ TITLES = {
 }
 """Titles of the measures by their names; a measure that is missing here has its name as title."""
 _OF_A_MODE = (later("cause by word"), later("cause by position"), later("cause by deleted"))
-"""As `Attribution.title` says them."""
+"""The titles of a cause by each mode, as `Attribution.title` says them."""
 _PRECISIONS = ("float32", "float64")
 
 
@@ -92,7 +92,7 @@ class Attribution:
 
     @property
     def is_signed(self) -> bool:
-        """Whether a number below 0 means the opposite: that a key spoke against what was written."""
+        """Tells whether a number below 0 means the opposite: that a key spoke against what was written."""
         return self.unit == NATS
 
     def check(self, queries: tuple[str, ...], keys: tuple[str, ...]) -> None:

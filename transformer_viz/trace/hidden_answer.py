@@ -13,7 +13,7 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 HIDDEN = "?"
 """Stands for every token that is covered."""
 COVERED = later("covered until you answer")
-"""What is said of it and of its row."""
+"""The words for what is covered and for its row."""
 _NOTHING = Step(token=HIDDEN, probability=0.0, log_probability=float("-inf"), rank=None, candidates=())
 
 

@@ -83,7 +83,7 @@ class Recorder(_Choice):
         return value
 
     def gathered(self, kind: Kind, name: TapName) -> Tensor | None:
-        """All layers and steps as one tensor; None when this kind was not seen.
+        """Gathers all layers and steps as one tensor; None when this kind was not seen.
 
         What was seen is one pass over all rows, or one row a step, after a first pass over the rows of a prompt where there is
         one. Then a step's keys may end at its own position; the later ones, which did not exist yet, are masked, without a
@@ -187,7 +187,7 @@ class StepRecorder(_Choice):
         return [torch.stack([piece[:, :, -1] for piece in step], 1).cpu().numpy() for step in steps]
 
     def opening(self, kind: Kind, name: TapName) -> np.ndarray | None:
-        """All rows of the first pass, (batch, layer, head, query, key); None where this kind was not seen."""
+        """The rows of the first pass, (batch, layer, head, query, key); None where this kind was not seen."""
         each = self._by_layer(kind, name)
         return torch.stack([pieces[0] for pieces in each], 1).cpu().numpy() if each else None
 

@@ -108,7 +108,7 @@ def to_bytes(trace: Trace) -> bytes:
 
 
 def description(trace: Trace) -> dict[str, Any]:
-    """Everything of a run but its arrays, as JSON has it: numbers that are not finite are null."""
+    """Describes a run without its arrays, as JSON has it: numbers that are not finite are null."""
     return _split(trace, {})
 
 

@@ -337,7 +337,7 @@ class Trace:
 
     @property
     def grid(self) -> Grid:
-        """All heads that were recorded."""
+        """The layers and the number of heads of each kind that was recorded."""
         return {kind: (attention.layers, attention.n_heads) for kind, attention in self.attentions.items()}
 
     @property
@@ -382,14 +382,14 @@ class Trace:
 
     @property
     def model_kind(self) -> ModelKind:
-        """Whether the model has an encoder, a decoder or both, told from what it read in this run."""
+        """The parts that the model has (encoder, decoder or both), told from what it read in this run."""
         if not self.target_tokens:
             return ModelKind.ENCODER
         return ModelKind.ENCODER_DECODER if self.source_tokens else ModelKind.DECODER
 
     @property
     def writes(self) -> bool:
-        """Whether the run has a decoder's rows; False for an encoder alone, which writes nothing."""
+        """Tells whether the run has a decoder's rows; False for an encoder alone, which writes nothing."""
         return self.model_kind.writes
 
     @property
@@ -417,12 +417,12 @@ class Trace:
         return self.source_tokens or self.prompt
 
     def is_stepped(self, kind: Kind) -> bool:
-        """Whether a player steps through the rows of this kind; not an encoder's, which has read everything before step 1."""
+        """Tells whether a player steps through the rows of this kind; not an encoder's, which are all read before step 1."""
         return kind != "encoder" or not self.writes
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the whole output is the true answer; None where that is not known.
+        """Tells whether the whole output is the true answer; None where that is not known.
 
         Without a true answer an output can still be known to be wrong: when it ends at a step whose true key is one of the
         text's own tokens, it has left something out.

@@ -187,12 +187,12 @@ class DecodeRequest:
 
     @property
     def is_forced(self) -> bool:
-        """Whether targets are read (teacher forcing), and nothing is written."""
+        """Tells whether targets are read (teacher forcing), and nothing is written."""
         return self.batch.is_given and self.model.network.kind.writes
 
     @property
     def is_changed(self) -> bool:
-        """Whether an edit or a mistake changes what the model computes."""
+        """Tells whether an edit or a mistake changes what the model computes."""
         return bool(self.edits) or self.mistake is not None
 
     @property

@@ -42,7 +42,7 @@ class TokenRanks:
             self._rank()
 
     def steps(self, i: int) -> list[Step]:
-        """All steps of sentence `i`."""
+        """The steps of sentence `i`."""
         if self._rows:
             self._rank()
         return self._steps[i] if self._steps else []

@@ -49,7 +49,7 @@ class SamplingKeywords(TypedDict, total=False):
 
 
 class WritingKeywords(AnyStrategyKeywords, BeamKeywords, SamplingKeywords, total=False):
-    """All of them."""
+    """The keywords of all strategies."""
 
 
 OF_STRATEGY: dict[str, frozenset[str]] = {

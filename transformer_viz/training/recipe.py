@@ -28,7 +28,7 @@ _Share = Annotated[float, Range(0, 1)]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything that `train` needs to make the same checkpoint again.
+    """The settings from which `train` makes the same checkpoint again.
 
     Raises:
         ConfigError: a setting is out of range; the message says what is possible.
@@ -66,9 +66,9 @@ class Recipe:
     """The highest one of the schedule."""
     betas: tuple[_BelowOne, _BelowOne] = (0.9, 0.98)
     momentum: _BelowOne = 0.0
-    """Of sgd."""
+    """The momentum of sgd."""
     epsilon: _BelowOne = 1e-9
-    """Of adam and adamw."""
+    """The epsilon of adam and adamw."""
     weight_decay: Annotated[float, Range(0, 100, below=True)] = 0.0
     """On matrices."""
     clip: _NotNegative | None = None
@@ -140,7 +140,7 @@ class Recipe:
         return start + (self.longest - start) * min(1.0, step / (self.growing_until * self.steps))
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as plain data."""
+        """The fields as plain data."""
         return to_plain(self)
 
     @classmethod

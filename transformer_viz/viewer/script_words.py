@@ -1,4 +1,4 @@
-"""What scripts say: the texts of a script, and their translations, which a page has with its data; see `language.js`."""
+"""The texts of a script, and their translations, which a page has with its data; see `language.js`."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def texts(code: str) -> Iterator[tuple[int, str]]:
 
 
 def words(code: str) -> dict[str, str]:
-    """What a script says in the language of now, by the English text; nothing in English."""
+    """The translations of a script's texts into the language of now, by the English text; none in English."""
     return _words(code, language.current())
 
 

@@ -10,12 +10,12 @@ _HERE = Path(__file__).parent
 
 @cache
 def names() -> list[str]:
-    """What the pages are called in an address, without importing them."""
+    """Lists the names of the pages in an address, without importing them."""
     return sorted(path.parent.name for path in _HERE.glob("*/page.py"))
 
 
 def path(page: ModuleType) -> str:
-    """What a page is called in an address: its folder."""
+    """The name of a page in an address: its folder."""
     return page.__name__.split(".")[-2]
 
 

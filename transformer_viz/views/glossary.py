@@ -12,7 +12,7 @@ _RUNS, _MAPS, _EXPLORE_OR_SURVEY = ("explore", "compare"), ("explore", "masks", 
 
 @dataclass(frozen=True)
 class Term:
-    """What a term means here.
+    """The meaning of a term here.
 
     Attributes:
         sentence: one, without a full stop.
@@ -30,7 +30,7 @@ BASICS = (
     *("token", "step", "attention", "attention map", "query", "key", "weight", "value", "head", "layer"),
     *("encoder self-attention", "decoder self-attention", "cross-attention", "mask"),
 )
-"""What one meets first, in the order in which one meets it."""
+"""The terms that one meets first, in the order in which one meets them."""
 TERMS: dict[str, Term] = {
     later("token"): Term(
         later("The unit that the model reads and writes: a letter, a piece of a word, a sign, or <start>, which is token 1"),
@@ -374,7 +374,7 @@ TERMS: dict[str, Term] = {
 
 
 def sentence(name: str) -> str:
-    """What a term means, by its name or a widget's label, with its source."""
+    """The meaning of a term, by its name or a widget's label, with its source."""
     term = TERMS[name.lower()]
     return say("{sentence} ({source})", sentence=say(term.sentence), source=term.source) if term.source else say(term.sentence)
 

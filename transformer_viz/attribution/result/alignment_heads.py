@@ -119,7 +119,7 @@ class Average:
 
 @dataclass(frozen=True)
 class AlignmentHeads:
-    """All heads of cross-attention, the one that aligns best in the row that writes a word first.
+    """The heads of cross-attention, first the one that aligns best in the row that writes a word.
 
     Attributes:
         truth: where the links come from: `links`, or `task`; None where there are none, and heads are ranked by agreement.

@@ -1,4 +1,4 @@
-"""Whether maps of a run point at the cause: each head, each layer's mean and strongest head, and other attributions.
+"""Verdicts on whether a run's maps point at the cause: heads, each layer's mean and strongest head, other attributions.
 
 Two numbers say how far a map agrees with the cause at a step: whether its largest key is the one with the largest cause, and
 Spearman's ρ of the two rankings, in which causes under `FLOOR` are equal. Only keys that are content count, not special tokens,
@@ -98,7 +98,7 @@ class MapVerdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """All maps over one or several runs.
+    """The verdicts on all maps over one or several runs.
 
     Attributes:
         kind: whose keys.

@@ -12,7 +12,7 @@ from transformer_viz.errors import ConfigError, join_names
 
 
 def names() -> list[str]:
-    """All variants, in alphabetical order: `pre_norm.py` is `pre-norm`."""
+    """Lists the variants, in alphabetical order: `pre_norm.py` is `pre-norm`."""
     return sorted(module.name.replace("_", "-") for module in iter_modules(__path__))
 
 

@@ -95,7 +95,7 @@ def items(file: BinaryIO) -> dict[str, Item]:
 
 
 def numbers(file: BinaryIO, item: Item) -> np.ndarray:
-    """All numbers of an item in single precision, in the order in which they lie there: (number,).
+    """Reads all numbers of an item in single precision, in the order in which they lie there: (number,).
 
     Raises:
         FileError: a type that is not read, too few bytes, or a number that is not finite.

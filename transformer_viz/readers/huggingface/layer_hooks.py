@@ -43,7 +43,7 @@ class _Hooks:
         self.norm_input: Tensor | None = None
         self.before: Tensor | None = None
         self.is_open = False
-        """Whether the output projection, or the norm after it, of the last attention is still to run."""
+        """True while the output projection, or the norm after it, of the last attention is still to run."""
 
     def register(self) -> list[Any]:
         def mine(hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,7 +50,7 @@ class HuggingFaceReader:
 
     @property
     def start_id(self) -> int | None:
-        """None for a decoder without an encoder, and for an encoder alone."""
+        """The token that decoding starts with; None for a decoder without an encoder, and for an encoder alone."""
         return self.generation.start_id
 
     @property
@@ -75,7 +75,7 @@ class HuggingFaceReader:
 
     @property
     def training(self) -> bool:
-        """Whether the model is in train mode."""
+        """Tells whether the model is in train mode."""
         return self.model.training
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Any:
@@ -108,7 +108,7 @@ class HuggingFaceReader:
         *,
         tap: Tap | None = None,
     ) -> Tensor:
-        """All rows at once, without a cache."""
+        """Computes all rows at once, without a cache."""
         real = _real(target, target_padding)
         with self._seen_by(self.probed.decoder, tap):
             if self.kind.has_encoder:

@@ -76,7 +76,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Layers:
-    """All layers of one kind.
+    """The layers of one kind.
 
     Attributes:
         weights: float (layer, head, query, key), in the order of their numbers.

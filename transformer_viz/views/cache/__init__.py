@@ -1,1 +1,1 @@
-"""What the server keeps between runs of a page: loaded checkpoints, finished runs, and the limits on both."""
+"""Keeps loaded checkpoints and finished runs between runs of a page, and limits both."""

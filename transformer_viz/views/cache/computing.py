@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Stopped:
-    """Where a decoding ended before its own end: after so many steps, stopped by somebody or because it took too long."""
+    """The early end of a decoding: after so many steps, stopped by somebody or because it took too long."""
 
     n_steps: int
     is_late: bool
@@ -70,7 +70,7 @@ def compute(words: str, cost: float, function: Callable[..., R], *args: Any, **k
 
 
 def compute_if_quick(cost: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R | None:
-    """What `compute` returns if it is there or quick to compute, otherwise None."""
+    """Returns what `compute` would if it is there or quick to compute, otherwise None."""
     call = Call(function, *args, **kwargs)
     return record(_kept(call, cost), call)
 
@@ -146,11 +146,11 @@ def _until(call: Call, stopped: Stopped | None) -> Call:
 
 
 def _stopped() -> Mapping[Hashable, Stopped]:
-    """Of this session, by the key of the whole call."""
+    """The stopped decodings of this session, by the key of the whole call."""
     return st.session_state.get("stopped_decodings", {})
 
 
 def _remember_stopped(key: Hashable, stopped: Stopped | None) -> None:
-    """None: it goes on to its end."""
+    """Remembers where a decoding stopped; None: it goes on to its end."""
     others = [(other, where) for other, where in _stopped().items() if other != key]
     st.session_state.stopped_decodings = dict([*others, *([(key, stopped)] if stopped else [])][-_MOST_STOPPED:])

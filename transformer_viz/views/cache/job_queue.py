@@ -21,7 +21,7 @@ HEARTBEAT_TIMEOUT = 15.0
 GRACE = 10.0
 """Seconds that work has, after it had to end, to report once more and learn of it."""
 _NICE = 10
-"""Of the worker thread: pages, and the quick runs in them, come first."""
+"""The niceness of the worker thread: pages, and the quick runs in them, come first."""
 
 State = Literal["waiting", "running", "done"]
 
@@ -59,18 +59,18 @@ class Job:
 
     @property
     def state(self) -> State:
-        """How far it is."""
+        """The state of the job now: waiting, running or done."""
         return "done" if self.ended.done() else "running" if self.ended.running() else "waiting"
 
     @property
     def n_before(self) -> int:
-        """How many jobs come before this one, the running one included."""
+        """Counts the jobs that come before this one, the running one included."""
         wanted = self._queue.wanted()
         return wanted.index(self) if self in wanted else 0
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody wants it, or its page has been gone for a while."""
+        """Tells whether nobody wants it, or its page has been gone for a while."""
         return self.is_cancelled or self._queue.now() - self.touched_at > HEARTBEAT_TIMEOUT
 
     def report(self, progress: Any) -> bool:
@@ -109,7 +109,7 @@ class Job:
         return bool(futures.wait([self.ended], seconds).done)
 
     def result(self) -> Any:
-        """What a job that is done returned; raises what its work raised."""
+        """Returns the result of a job that is done; raises what its work raised."""
         return self.ended.result(0)
 
 
@@ -189,7 +189,7 @@ class JobQueue:
 
 
 def _lower_priority() -> None:
-    """Of the worker thread alone, which only Linux can do; and one processor is left to the pages."""
+    """Lowers the priority of the worker thread alone, which only Linux can do; and leaves one processor to the pages."""
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)

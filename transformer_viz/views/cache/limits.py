@@ -60,7 +60,7 @@ def refuse(error: TraceTooLarge) -> None:
 
 
 def caption(trace: Trace) -> None:
-    """What the run takes, quietly; and where only a part is kept, which, with a way back to the choice."""
+    """Says what the run takes, quietly; and where only a part is kept, which, with a way back to the choice."""
     size, most, part = bytes_words(bytes_of(trace)), bytes_words(MAX_TRACE_BYTES), words_of(trace.made_by)
     st.caption(
         say("this trace: {size} of at most {most}; kept: {part}", size=size, most=most, part=part)
@@ -89,7 +89,7 @@ def words_of(options: Any) -> str:
 
 
 def hidden_choice(checkpoint: "LoadedModel") -> None:
-    """What was chosen, in the link; what this checkpoint does not have is said once and forgotten."""
+    """Keeps in the link what was chosen; what this checkpoint does not have is said once and forgotten."""
     allowed = say("{kinds}, {half}, and layers that this model has", kinds=", ".join(KINDS), half=HALF)
     link.hidden("keep", lambda text: _read(checkpoint, text) is not None, allowed)
 

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Writing:
-    """What a decoding has written so far, and in how many seconds since its first token."""
+    """The progress of a decoding: what it has written so far, and in how many seconds since its first token."""
 
     written: "Written"
     seconds: float
@@ -52,7 +52,7 @@ class Writing:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far any other job is: in words, and as a share from 0 to 1 where that is known."""
+    """The progress of any other job: in words, and as a share from 0 to 1 where that is known."""
 
     words: str
     share: float | None
@@ -66,7 +66,7 @@ def queue() -> JobQueue:
 
 @cache
 def loading_queue() -> JobQueue:
-    """Of models that are loaded: transformers loads one at a time, and a loading waits for nobody's run."""
+    """The queue of models to load: transformers loads one at a time, and a loading waits for nobody's run."""
     return JobQueue(server_settings.limits())
 
 

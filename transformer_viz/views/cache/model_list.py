@@ -29,13 +29,13 @@ LARGE = 100_000_000
 _FOR_SMALL = 20.0
 """Seconds that a page waits for a small model."""
 MOST_BYTES = 8_000_000_000
-"""Of loaded models that are not ours."""
+"""The most bytes of loaded models that are not ours."""
 _SINGLE = 4
 """Bytes of a number in single precision."""
 
 loaded: LRUCache[Hashable, LoadedModel] = LRUCache(MOST_BYTES, getsizeof=lambda model: _SINGLE * model.n_parameters)
 refused: TTLCache[Hashable, TransformerVizError] = TTLCache(_CHECKPOINTS, ttl=20)
-"""What could not be loaded a moment ago: a page asks for its model more than once."""
+"""The errors of models that could not be loaded a moment ago: a page asks for its model more than once."""
 _access = threading.Lock()
 
 
@@ -145,7 +145,7 @@ def _get(key: Hashable) -> LoadedModel | None:
 
 
 def is_to_be_loaded(name: str, device: str) -> bool:
-    """Whether it takes a while until `load_any` has this model, and the page ends with how far it is."""
+    """Tells whether it takes a while until `load_any` has this model, and the page ends with how far it is."""
     entry = models().get(name)
     if entry is None or entry.description is None or entry.description.memory < LARGE:
         return False
@@ -154,7 +154,7 @@ def is_to_be_loaded(name: str, device: str) -> bool:
 
 
 def notes() -> dict[str, str]:
-    """What each model that can be chosen does, or of which family it is, and how large, before anybody loads one."""
+    """Describes each model that can be chosen: what it does, or its family, and how large it is, before anybody loads one."""
     found = {}
     for entry in entries():
         if (about := entry.description) is not None:
@@ -179,8 +179,7 @@ def size_words(entry: readers.Entry) -> str:
 
 
 def identity(model: LoadedModel) -> Hashable:
-    """What tells a model from all others, and from itself with other files, at another step of its training, on another
-    device or switched otherwise."""
+    """The identity of a model: other files, another step of its training, another device or another switch make another one."""
     if isinstance(model, Checkpoint):
         return model.name, str(model.device), changed_at(model.folder), model.snapshot
     entry = models().get(model.name)
@@ -194,7 +193,7 @@ def changed_at(folder: Path) -> float:
 
 
 def has_snapshots(checkpoint: Checkpoint) -> bool:
-    """Whether there is a training to replay."""
+    """Tells whether there is a training to replay."""
     return bool(checkpoints.snapshots(checkpoint.folder))
 
 

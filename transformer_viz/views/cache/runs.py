@@ -67,7 +67,7 @@ def inside(model: LoadedModel, trace: Trace, head: HeadAddress, row: int) -> Ins
 def attribution(
     model: LoadedModel, trace: Trace, method: str, mode: str, kind: Kind, *, waits: bool = True
 ) -> Attribution | None:
-    """What a measure finds of a run, by tokens; None where it is not waited for, and is not there yet and takes long."""
+    """Computes a measure of a run, by tokens; None where it is not waited for, and is not there yet and takes long."""
     # A pass for each key that is taken away, and a gradient, two passes more, for each step.
     n_passes = len(trace.labels(kind)[1]) if METHODS[method].modes else 3 * trace.n_steps if method == "gradient" else 1
     cost, how = (1 + n_passes) * _cost_of_pass(model, trace), {"mode": mode, "kind": kind}
@@ -79,7 +79,7 @@ def attribution(
 
 
 def alignment_heads(model: LoadedModel, by: str, text: str) -> AlignmentHeads:
-    """Which heads align: by its `task`, a direction of `word_links.gold`, or its `effect` on what is written for `text`."""
+    """Ranks heads by alignment: by the `task`, a direction of `word_links.gold`, or the `effect` on the output for `text`."""
     cost = float(_PAIRS * _TOKENS * len(alignment.cross_heads(model)) * model.n_parameters)
     return computing.compute(say("Comparing heads"), cost, _alignment_heads, model, by, text if by == "effect" else "")
 

@@ -46,7 +46,7 @@ def size_of(value: Any) -> int:
 
 
 def key_of(value: Any) -> Hashable:
-    """What tells a call or an argument from another one, by value."""
+    """The key that tells a call or an argument from another one, by value."""
     if isinstance(value, Call):
         function: Any = value.function
         name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -75,13 +75,13 @@ class Store:
         self._made = cached(self.results, key=lambda key, make: key, condition=self._condition)(lambda key, make: make())
 
     def get(self, key: Hashable) -> Any:
-        """What is kept, or None."""
+        """Returns what is kept, or None."""
         with self._condition:
             return self.results.get(key)
 
     def get_or_make(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What is kept, or made now. Sessions that want the same at the same moment wait for one making. What alone is too
-        large is not kept, and no error is."""
+        """Returns what is kept, or makes it now. Sessions that want the same at the same moment wait for one making. What alone
+        is too large is not kept, and no error is."""
         return self._made(key, make)
 
     def put(self, key: Hashable, result: Any) -> None:

@@ -29,7 +29,7 @@ from transformer_viz.vocabulary import END
 
 TITLE, ICON, ORDER = later("Compare"), ":material/compare:", 3
 HAS_VIEWER = True
-"""Which writes its part of the address itself."""
+"""True for a page with a viewer, which writes its part of the address itself."""
 
 
 EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -145,8 +145,8 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
 
 
 def _part(model: LoadedModel, extent: Callable[..., PatchingSize], kind: Kind, by: str) -> dict[str, Any]:
-    """Which kind and layers to patch, as keywords: all where that is not too much for one page, else some layers of the kind in
-    focus, chosen in a box."""
+    """Chooses the kind and the layers to patch, as keywords: all where that is not too much for one page, else some layers of
+    the kind in focus, chosen in a box."""
     state, sizes = st.session_state, model.network.sizes
     heads = sizes.heads if by == "head" else dict.fromkeys(sizes.kinds, 1)
     whole, n_rows = extent(), max(len(sizes.layers[each]) * heads[each] for each in sizes.kinds)
@@ -220,7 +220,7 @@ def _name(place: AttentionAddress) -> str:
 
 
 def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedRun) -> dict[str, Any]:
-    """What `shown.show` draws of it: strips of A, of B and of what came of it, and how probable both tokens are in each."""
+    """The content that `shown.show` draws: strips of A, of B and of what came of it, and the probabilities of both tokens."""
     a, b = runs
     # As `output_strip`; what both runs wrote before is given.
     patched = []

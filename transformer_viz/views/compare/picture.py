@@ -29,7 +29,7 @@ from transformer_viz.views.state import aligner, focus, levels
 from transformer_viz.views.state.display_options import DisplayOptions
 
 _QUIET: dict[str, Any] = {"remark": [], "ways": {}, "unfolds": False}
-"""What the page says of none of its runs."""
+"""The parts that the page leaves out of all its runs."""
 
 
 def show(comparison: Comparison, chosen: DisplayOptions) -> None:
@@ -63,13 +63,13 @@ def show_one(name: str, trace: Trace, chosen: DisplayOptions) -> None:
 
 
 def call(comparison: Comparison) -> Call:
-    """What draws the three maps, for the code that makes them again."""
+    """The call that draws the three maps, for the code that makes them again."""
     looks: dict[str, Any] = {"limit": _limit(comparison), **place.head_of_b(comparison), "style": style.figure_style()}
     return Call(figures.difference, comparison.a, comparison.b, place.focused(), **looks)
 
 
 def legend(comparison: Comparison) -> list[tuple[str, str]]:
-    """What rows, columns and colours mean, and each pattern that is to be seen."""
+    """Explains rows, columns and colours, and each pattern that is to be seen."""
     kind = st.session_state.kind
     laid = comparison.one_head(place.focused(), **place.head_of_b(comparison))
     patterns = {
@@ -87,7 +87,7 @@ def legend(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def _parts(comparison: Comparison) -> list[dict[str, Any]]:
-    """What the page says of each run; tokens that differ are framed."""
+    """The page's words and strips of each run; tokens that differ are framed."""
     reads = tuple(run.source_tokens for run in (comparison.a, comparison.b))
     writes = tuple(run.output_tokens for run in (comparison.a, comparison.b))
     found = []
@@ -105,7 +105,7 @@ def _parts(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _apart(comparison: Comparison, tokens: tuple[tuple[str, ...], ...], side: int) -> set[int | None]:
-    """Where the tokens of one side are not those of the other."""
+    """Finds where the tokens of one side are not those of the other."""
     if not all(tokens):
         return set()
     pairs = comparison.paired(*tokens)
@@ -113,7 +113,7 @@ def _apart(comparison: Comparison, tokens: tuple[tuple[str, ...], ...], side: in
 
 
 def _difference(comparison: Comparison, chosen: DisplayOptions, limit: float, first: int | None) -> dict[str, Any]:
-    """What the browser fetches of the difference, in the colours of a light page; of deep models the small maps of the kind in
+    """The difference as the browser fetches it, in the colours of a light page; of deep models the small maps of the kind in
     focus from layer `first` on."""
     a, b, light = comparison.a, comparison.b, Style("light", chosen.is_large)
     kinds = {kind: difference_template(a, b, kind, limit=limit, large=chosen.is_large) for kind in comparison.kinds}
@@ -139,7 +139,7 @@ def _first_layer(comparison: Comparison) -> int:
 
 
 def _overview(comparison: Comparison, chosen: DisplayOptions) -> dict[str, Any]:
-    """How far each head of a deep model differs."""
+    """Draws how far each head of a deep model differs."""
     kind, values = st.session_state.kind, comparison.by_head(st.session_state.kind)
     layers = comparison.layers(kind)
     figure = tile_map(kind, layers, values, say("largest |A − B|"), None, Style("light", chosen.is_large))

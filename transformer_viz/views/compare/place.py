@@ -10,7 +10,7 @@ from transformer_viz.views.state import focus, link
 TO_LARGEST = "compare_to_largest"
 """In the session, until both have run: Compare goes to the head that changed most, of whatever kind."""
 _ROUNDING = 1e-5
-"""Of a weight."""
+"""The rounding of a weight."""
 _SCALE_WORDS = {"fixed": later("colours up to 1"), "largest": later("colours up to the largest")}
 
 

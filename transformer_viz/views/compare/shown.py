@@ -26,12 +26,12 @@ def show(content: dict[str, Any], on_kind: Callable[[Any], None] = lambda _: Non
 
 
 def sentence_of(comparison: Comparison) -> dict[str, Any]:
-    """What two runs have and have not in common, in a sentence."""
+    """Says in a sentence what two runs have and have not in common."""
     return {"sentence": summary(comparison), "strips": [], "rows": []}
 
 
 def table_of(comparison: Comparison) -> dict[str, Any]:
-    """What differs between two runs; on a projector the table has the maps alone."""
+    """The table of what differs between two runs; on a projector it has the maps alone."""
     is_large = display_options.current().is_large
     rows = [
         {

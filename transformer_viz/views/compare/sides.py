@@ -19,19 +19,19 @@ from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link
 
 A_RUN, FINISHED = "", "finished"
-"""What boxes hold where no file and no snapshot is chosen: an empty box would hold None."""
+"""The values of boxes where no file and no snapshot is chosen: an empty box would hold None."""
 _MOST_OF_EDITS = 4_000
 Strategy = Literal["greedy", "beam", "sample", "forced"]
 _OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed", "edits")
 _MOST_EDITS_SHOWN = 18
 """Characters on the button; all of them are in the box behind it."""
 _OTHER_WORDS = {"France": later("Spain"), "small": "large"}
-"""Of the texts that models without a task begin with, and what stands there on the other side."""
+"""The words that, on the other side, replace those of the texts that models without a task begin with."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Where a side keeps what it was asked: the names of its widgets, of the session's values and of the link's keys."""
+    """The keys of what a side was asked: the names of its widgets, of the session's values and of the link's keys."""
 
     name: str
     other: str
@@ -44,7 +44,7 @@ class Keys:
         return self.prefix + name
 
     def strategy_words(self, name: str) -> str:
-        """How this side writes."""
+        """Says how this side writes."""
         more = {"beam": say("beam search"), "sample": say("sampled"), "forced": say("reads {other}’s output", other=self.other)}
         return more.get(name) or say(name)
 
@@ -54,7 +54,7 @@ A, B = Keys("A", "B", "text", "checkpoint", "a_"), Keys("B", "A", "b_text", "b_c
 
 @dataclass(frozen=True)
 class Asked:
-    """What one side is to be: an opened file, or a run of a text by a model."""
+    """The request of one side: an opened file, or a run of a text by a model."""
 
     text: str
     checkpoint: str
@@ -65,16 +65,16 @@ class Asked:
     temperature: float
     seed: int
     edits: str
-    """As text."""
+    """The edits as text."""
     file: str | None
 
     @property
     def reads_the_other(self) -> bool:
-        """Whether it needs the other side's output."""
+        """Tells whether it needs the other side's output."""
         return self.file is None and self.strategy == "forced"
 
     def keywords(self) -> dict[str, Any]:
-        """Of `decode`, but for a target.
+        """The keywords of `decode`, but for a target.
 
         Raises:
             OptionError: edits that are not understood.
@@ -112,7 +112,7 @@ def start(keys: Keys, usable: list[str]) -> None:
 
 
 def asked(keys: Keys) -> Asked:
-    """What stands in the boxes."""
+    """Reads what stands in the boxes."""
     state = st.session_state
     values = {name: state[keys.of(name)] for name in _OWN}
     values["file"] = values["file"] or None
@@ -211,20 +211,20 @@ def _neighbour(text: str, model: LoadedModel) -> str:
 
 
 def _text_of_b() -> str | None:
-    """What a link leaves out: A's text with one sign changed; None where B's model cannot be loaded."""
+    """The text of B that a link leaves out: A's with one sign changed; None where B's model cannot be loaded."""
     model = _model(B)
     return None if model is None else _neighbour(st.session_state[A.text], model)
 
 
 def _model(keys: Keys) -> LoadedModel | None:
-    """None where it cannot be loaded, of which the side says why."""
+    """Loads the model of a side; None where it cannot be loaded, of which the side says why."""
     with contextlib.suppress(TransformerVizError):
         return model_list.load_any(st.session_state[keys.checkpoint], st.session_state.device)
     return None
 
 
 def _writes(model: LoadedModel | None) -> bool:
-    """Whether a model has something to decode, as far as it is known."""
+    """Tells whether a model has something to decode, as far as it is known."""
     return model is None or model.network.kind.writes
 
 

@@ -36,14 +36,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Bar(DisplayOptions):
-    """What was chosen in the bar."""
+    """The choices in the bar."""
 
     text: str
     model: LoadedModel | None
     device: str
-    """As chosen: `auto` or a device."""
+    """The chosen device: `auto` or a device."""
     is_file: bool = False
-    """Whether a trace file is looked at."""
+    """True where a trace file is looked at."""
 
     @property
     def checkpoint(self) -> Checkpoint | None:
@@ -162,7 +162,7 @@ def text_box(label: str, key: str, model: LoadedModel | None, default: str | Non
 
 
 def _beside_text(text: str, model: LoadedModel | None) -> None:
-    """How much the model reads of what it may, as `11 of 32`, and buttons that put an example or a mask token into the box."""
+    """Draws how much the model reads of what it may, as `11 of 32`, and buttons for an example or a mask token."""
     # Of a text that cannot be read an error says why.
     with suppress(TransformerVizError):
         if model is not None and model.task is not None:
@@ -188,8 +188,8 @@ def _beside_text(text: str, model: LoadedModel | None) -> None:
 
 
 def default_text(model: LoadedModel | None) -> str:
-    """What the text box begins with, and a link leaves out: the task's first example, or a text of the kind that the model
-    reads."""
+    """The text that the box begins with, and that a link leaves out: the task's first example, or a text of the kind that the
+    model reads."""
     if model is None:
         return DEFAULT_TEXT
     if model.task is not None:
@@ -233,7 +233,7 @@ def start_text(text: str = "text", checkpoint: str = "checkpoint", default: str 
 
 
 def _model_of(name: str) -> LoadedModel | None:
-    """None where it cannot be loaded, and while that takes a while."""
+    """Loads a model; None where it cannot be loaded, and while that takes a while."""
     try:
         device = st.session_state.device
         return None if model_list.is_to_be_loaded(name, device) else model_list.load_any(name, device)
@@ -250,7 +250,7 @@ def _is_example(text: str, name: str) -> bool:
 
 
 def _has_answer(text: str, model: LoadedModel | None) -> bool:
-    """Whether its task reads it and knows what is right: a string of letters may be read as a date and is none."""
+    """Tells whether a model's task reads a text and knows its answer: a string of letters may be read as a date and is none."""
     task = None if model is None else model.task
     try:
         return task is not None and task.answer(task.read(text)) is not None
@@ -274,7 +274,7 @@ def _loaded(name: str, device: str) -> LoadedModel | None:
 
 
 def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | None:
-    """What a page shows of the text, or None after saying why it cannot be; what was typed stays in the box and in the link."""
+    """Makes what a page shows of the text; None after saying why it cannot be. What was typed stays in box and link."""
     try:
         return make()
     except InputError as error:

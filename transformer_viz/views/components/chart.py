@@ -17,10 +17,10 @@ from transformer_viz.views.components import presses, style
 from transformer_viz.views.components.recorded_calls import call
 
 NAME = "transformer-viz-chart"
-"""Of the component, by which a test tells a chart from the page's widgets."""
+"""The name of the component, by which a test tells a chart from the page's widgets."""
 Clicks = tuple[Literal["cell", "point"], Callable[..., None]]
-"""What the browser finds under the pointer, and what is called with it: with query and key of a cell, of a label only the one;
-or with a point's `customdata`."""
+"""The thing that the browser finds under the pointer, and what is called with it: with query and key of a cell, of a label only
+the one; or with a point's `customdata`."""
 R = TypeVar("R")
 
 

@@ -73,7 +73,7 @@ def strategy(model: LoadedModel) -> str:
 
 
 def keywords(model: LoadedModel) -> dict[str, Any]:
-    """What is chosen as keywords of `decode`, but for a target where none was typed."""
+    """The choices as keywords of `decode`, but for a target where none was typed."""
     state, chosen = st.session_state, strategy(model)
     if chosen == "beam":
         return {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, **length(model)}

@@ -28,7 +28,7 @@ from transformer_viz.views.state.focus import Focus
 LAYERS_A_PAGE = 6
 _OVERVIEW = "entropy_share"
 ORDERS = {LAYERS: later("layer"), **{name: measure.title for name, measure in MEASURES.items()}, ROLE: later("role")}
-"""What an order is called, and an overview."""
+"""The names of the orders, and of an overview."""
 _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 """Pixels: what tiles have side by side on a phone, and beside the overview; the least width of one; the heights of a row."""
 
@@ -114,7 +114,7 @@ def _is_of_heads(trace: Trace, measure: Attribution | None) -> bool:
 
 
 def room(n_tiles: int, most: int) -> dict[str, Any]:
-    """How many tiles stand side by side, at most so many, and how high all are; for `mosaic` and `difference_mosaic`."""
+    """The number of tiles side by side, at most so many, and the height of all; for `mosaic` and `difference_mosaic`."""
     width = _PHONE if screen.is_narrow() else _BESIDE
     columns = min(most, width // _LEAST_TILE)
     return {"columns": columns, "height": 28 + -(-n_tiles // columns) * max(_LEAST_ROW, min(_HIGHEST_ROW, width // columns))}
@@ -124,7 +124,7 @@ def room(n_tiles: int, most: int) -> dict[str, Any]:
 
 
 def is_deep(trace: Trace) -> bool:
-    """Whether the heads of a kind are too many for one picture."""
+    """Tells whether the heads of a kind are too many for one picture."""
     return any(trace.attentions[kind].n_layers > LAYERS_A_PAGE for kind in trace.kinds)
 
 
@@ -161,7 +161,7 @@ def page_words(trace: Trace, page: int, said: Callable[..., str] = english) -> s
 
 
 def _is_covered(trace: Trace) -> bool:
-    """Whether the answer is hidden, which the numbers of a whole run would tell."""
+    """Tells whether the answer is hidden, which the numbers of a whole run would tell."""
     return st.session_state.hide_answer and trace.writes
 
 
@@ -170,7 +170,7 @@ def _order(trace: Trace) -> str:
 
 
 def _kept(key: tuple[str, ...], compute: Callable[[], Any]) -> Any:
-    """What was computed of this run before: half a second for a run of many layers and tokens."""
+    """Returns what was computed of this run before: half a second for a run of many layers and tokens."""
     state = st.session_state
     if state.get("heads_of") != state.run:
         state.heads_of, state.heads_known = state.run, {}

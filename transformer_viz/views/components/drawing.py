@@ -21,7 +21,7 @@ stacks, and how high words are."""
 
 @dataclass(frozen=True)
 class Marks:
-    """What is marked in a drawing.
+    """The marks in a drawing.
 
     Attributes:
         focus: the attention that is lit, around whose layer the others are folded.
@@ -96,11 +96,11 @@ class _Column:
 
     @property
     def middle(self) -> float:
-        """Of its boxes."""
+        """The middle of its boxes."""
         return self.left + self.width / 2
 
     def draw(self, stack: Stack, marks: Marks, begins: str) -> None:
-        """All of it, from its tokens on."""
+        """Draws the column, from its tokens on."""
         self.parts["words"].append((begins, self.middle, 0, "middle"))
         self.top = _TEXT
         for block in stack.begin:
@@ -120,7 +120,7 @@ class _Column:
             self.top += _TEXT
 
     def connect_to(self, decoder: "_Column") -> None:
-        """What the encoder made goes into every cross-attention."""
+        """Draws the lines from what the encoder made into every cross-attention."""
         along, ends = self.left + self.width + _BETWEEN / 2, [self.top, *decoder.crossed]
         self._line((self.middle, self.top), (along, self.top))
         self._line((along, min(ends)), (along, max(ends)))

@@ -22,7 +22,7 @@ _ASKS, _AT, _TOLD = "first_question", "first_question_at", "first_question_told"
 """In the session: that it is to be asked, and then the question; where the page stood; and what was said of an answer, with
 its run."""
 _ANSWER, _LATER, _ON = "answer ", "later", "lesson"
-"""What the player reports: an option's number stands behind the first."""
+"""The words that the player reports: an option's number stands behind the first."""
 _LESSON = "map"
 
 
@@ -63,12 +63,12 @@ def asked(trace: Trace, model: LoadedModel, chosen: DisplayOptions) -> Offer | N
 
 
 def is_open() -> bool:
-    """Whether it waits for an answer."""
+    """Tells whether it waits for an answer."""
     return _ASKS in st.session_state
 
 
 def choose(way: Any) -> None:
-    """What the player reports of a button; for a callback. Nonsense is passed over."""
+    """Takes what the player reports of a button; for a callback. Nonsense is passed over."""
     state = st.session_state
     if way == _ON and (place := lesson_place.read_place(f"{_LESSON}.2")) is not None:
         state.pop(_TOLD, None)
@@ -85,7 +85,7 @@ def choose(way: Any) -> None:
 
 
 def told(run: str) -> Offer | None:
-    """What became of the answer, before the sentence of the step that it was about; and the way on."""
+    """Says what became of the answer, before the sentence of the step that it was about; and the way on."""
     of, is_right, option = st.session_state.get(_TOLD, (None, False, ""))
     if of != run:
         return None

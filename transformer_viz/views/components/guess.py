@@ -28,7 +28,7 @@ _HINTS: dict[Kind, str] = {
 
 
 def hear(trace: Trace, at: focus.Focus) -> None:
-    """What was pressed in the picture: a source token, or a cell of the outlined row, is a guess; nothing stays pinned."""
+    """Takes a press in the picture: a source token, or a cell of the outlined row, is a guess; nothing stays pinned."""
     state, step, pinned = st.session_state, focus.step(), focus.pinned()
     # What this session has guessed of a run is forgotten where everything is covered again.
     if state.get("guesses_of") != at.run or step <= trace.n_given:
@@ -63,7 +63,7 @@ def boxes(trace: Trace) -> None:
 
 
 def parts(trace: Trace, at: focus.Focus) -> dict[str, Any]:
-    """What the viewer is told of a run that is covered from the step on."""
+    """The parts of the viewer for a run that is covered from the step on."""
     guesses: dict[int, Guess] = st.session_state.guesses
     step, n = focus.step(), trace.n_steps
     last = guesses.get(step - 1)

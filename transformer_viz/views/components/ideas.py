@@ -38,7 +38,7 @@ class Idea:
     head: tuple[int, int]
 
     def to_browser(self) -> dict[str, Any]:
-        """As `ideas.js` draws it."""
+        """The fields that `ideas.js` draws."""
         return {"title": say(self.title), "read": self.read, "written": self.written, "links": self.links}
 
 
@@ -66,12 +66,12 @@ IDEAS = (
 
 
 def offered() -> list[dict[str, Any]]:
-    """Those whose model is there, as the browser draws them."""
+    """The ideas whose model is there, as the browser draws them."""
     return [{"way": f"{_WAY}{idea.model}", **idea.to_browser()} for idea in _possible()]
 
 
 def choose(way: str) -> bool:
-    """Whether a button was that of an idea, which is shown then; for a callback."""
+    """Shows the idea whose button was pressed; False where the button was no idea's. For a callback."""
     idea = next((idea for idea in _possible() if way == f"{_WAY}{idea.model}"), None)
     if idea is None:
         return False

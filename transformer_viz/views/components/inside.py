@@ -31,14 +31,14 @@ from transformer_viz.views.components import markup
 
 KEY = "inside"
 _ALMOST_ALL = 0.98
-"""Of the numbers of a station, the share that is in the range of its colours."""
+"""The share of a station's numbers that is in the range of its colours."""
 _WORDS = functools.partial(number_words, places=3)
 Cell = Column = Station = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Looks:
-    """How the page draws."""
+    """The looks of the page's drawings."""
 
     theme: ThemeName
     large: bool
@@ -127,7 +127,7 @@ def _paint(cells: Sequence[Cell], palette: np.ndarray) -> None:
 
 
 def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str, Any]:
-    """What the browser draws: the stations before the keys, those with a line for each key, and those after them."""
+    """The picture for the browser: the stations before the keys, those with a line for each key, and those after them."""
     keys = numbers.shown_keys(inside, pinned)
     n_more = len(inside.key_tokens) - len(keys)
     written = "" if inside.written is None else f"→{display_token(inside.written)}"
@@ -168,7 +168,7 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
 
 
 def _number(value: float, address: str | None, label: str, **more: Any) -> Cell:
-    """What has no address has no arithmetic of its own."""
+    """Makes the cell of a number; without an address it has no arithmetic of its own."""
     return {"address": address, "label": label, "text": _WORDS(float(value)), **more}
 
 

@@ -45,7 +45,7 @@ from transformer_viz.views.state.lesson_place import AWAITS, BEFORE, TO, WAITS, 
 _CARD, _ASKED = "lesson_card_now", "lesson_asked"
 """In the session: the card of this run, and the question that was made last."""
 MASKS_KEY = "lesson-masks"
-"""Of a chart of Masks that is drawn before an answer, in the place of its tabs."""
+"""The key of a chart of Masks that is drawn before an answer, in the place of its tabs."""
 _TAGS = {"strong": "b", "emphasis": "em", "code": "code"}
 _ASKING = ("explore", "masks", "train")
 """Pages that ask of what they show."""
@@ -61,7 +61,7 @@ _CSS = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Covered:
-    """What a page may not draw before an answer, the question, words for what is covered, and what the picture is told."""
+    """The cover of a page before an answer: what it may not draw, the question, words for it, and what the picture is told."""
 
     cover: Cover
     asked: Question
@@ -96,12 +96,12 @@ def beside(title: str) -> Generator[bool]:
 
 
 def waits() -> bool:
-    """Whether a question of a lesson waits for its answer."""
+    """Tells whether a question of a lesson waits for its answer."""
     return _CARD in st.session_state and st.session_state[_CARD].is_waiting
 
 
 def nothing_is_shown() -> None:
-    """What was typed cannot be read, so that a step that asks for another text is not done by it."""
+    """Notes that what was typed cannot be read, so that a step that asks for another text is not done by it."""
     if (card := st.session_state.get(_CARD)) is not None:
         card.is_unread = True
 
@@ -135,7 +135,7 @@ def ask(
 
 
 def hides_search() -> bool:
-    """Whether the open question is about a search, of which nothing may be seen: then the page shows the greedy run."""
+    """Tells whether the open question is about a search, of which nothing may be seen: then the page shows the greedy run."""
     card = st.session_state.get(_CARD)
     asks = None if card is None or not card.is_at_home else card.step.ask
     is_open = asks is not None and lesson_place.answer() is None and not lesson_place.is_skipped()
@@ -143,12 +143,12 @@ def hides_search() -> bool:
 
 
 def flagged() -> Mapping[str, Any] | None:
-    """What the picture is told of an answer that was given: its flags stay. None where there is none."""
+    """The flags of an answer that was given, for the picture: they stay. None where there is none."""
     return None if (card := st.session_state.get(_CARD)) is None else card.flagged
 
 
 def at_start(name: str) -> str | None:
-    """What the link of the open step says of a control; None where no lesson is open."""
+    """The value of a control in the link of the open step; None where no lesson is open."""
     card = st.session_state.get(_CARD)
     return None if card is None else card.place.start.values.get(name)
 
@@ -275,7 +275,7 @@ class _Card:
         return None
 
     def _draw_flags(self, asked: Question, unanswered: Answer) -> None:
-        """What to press in the picture, what is flagged there, and the button that draws the curtain aside."""
+        """Draws what to press in the picture, what is flagged there, and the button that draws the curtain aside."""
         row, flags = asked.spot.row + 1, _numbers(asked, lesson_place.flags())
         how = "in-letters" if not asked.is_of_row else "paint" if asked.is_several else "in-row"
         how = "in-cells" if how == "in-row" and asked.spot.kind == "decoder" else how
@@ -291,7 +291,7 @@ class _Card:
         st.button(self.say("card.look"), "lesson-look", disabled=not (flags or asked.is_several), **looks)
 
     def _picture(self, asked: Question, flags: list[int], *, is_open: bool) -> Mapping[str, Any]:
-        """What the picture is told of the question."""
+        """The question as the picture is told of it."""
         spot, worded = asked.spot, self.say
         is_of_source = not asked.is_of_row or (spot.kind != "decoder" and not asked.is_several)
         columns = [(place, number) for place, number in enumerate(asked.columns) if number in flags]
@@ -376,7 +376,7 @@ class _Card:
         st.html(f'<p class="lesson-say">{_with_code(sentence)}</p>')
 
     def _element(self, piece: Piece) -> str:
-        """What a lesson says is text alone."""
+        """Makes the HTML of a piece; what a lesson says is text alone."""
         said = escape(piece.text)
         if piece.style == "link":
             both = "&" if "?" in piece.target else "?"
@@ -393,7 +393,7 @@ class _Card:
 
 
 def _rules(fold: str, point: str, here: str) -> str:
-    """Of a folded card the beginning alone is seen. What the step speaks of is lit; the rest of the page stays as it is."""
+    """The rules of a card's looks: of a folded one the beginning alone is seen. What the step speaks of is lit."""
     if fold == "f":
         return ":root { --sheet: 6.2rem; } .st-key-lesson-more { display: none; }"
     sheet = ":root { --sheet: 46dvh; } @media (min-width: 768px) { :root { --sheet: 36dvh; } }"
@@ -408,7 +408,7 @@ def _rules(fold: str, point: str, here: str) -> str:
 
 
 def _draw_masks(example: Example) -> None:
-    """All heads, without a word of what made their masks."""
+    """Draws all heads, without a word of what made their masks."""
     from transformer_viz.views.components import pictures
 
     spot = example.focus
@@ -464,7 +464,7 @@ def _answer(key: str, unanswered: Answer, row: int | None, n_options: int | None
 
 
 def _draw_judged(asked: Question, given: list[int] | float | None, because: str, worded: Words) -> None:
-    """Whether it was right, what was said, what the model does, and why; of no answer where the question was skipped."""
+    """Draws whether it was right, what was said, what the model does, and why; of no answer where the question was skipped."""
     is_right = given is not None and asked.is_right(given)
     sentences = [] if given is None else [worded("card.said", said=_said(asked, given, worded))]
     sentences.append(worded("card.it", it=asked.it))
@@ -478,7 +478,7 @@ def _draw_judged(asked: Question, given: list[int] | float | None, because: str,
 
 
 def _read_words(asked: Question, words: str) -> list[int] | float | None:
-    """What an answer says; None where it is none to this question, as a link may have it."""
+    """Reads an answer; None where it is none to this question, as a link may have it."""
     if asked.number is None:
         return _numbers(asked, words) or None
     try:
@@ -501,7 +501,7 @@ def _look(unanswered: Answer, row: int | None, is_several: bool) -> None:
 
 
 def _with_code(sentence: str) -> str:
-    """As HTML: what stands in backquotes is code; all else is text."""
+    """Makes HTML of a sentence: what stands in backquotes is code; all else is text."""
     parts = sentence.split("`")
     return "".join(f"<code>{escape(part)}</code>" if place % 2 else escape(part) for place, part in enumerate(parts))
 

@@ -9,7 +9,7 @@ from transformer_viz.text_display import display_text
 _ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"})
 
 APART = ":small[]"
-"""Nothing, in Streamlit's Markdown; it ends the piece of text before it."""
+"""An empty text in Streamlit's Markdown; it ends the piece of text before it."""
 # Links, icons and arrows are also looked for in the pieces of text that are left once everything escaped has been read.
 _MADE_OF_TEXT = re.compile(
     r"(?<=:)(?=\S) | (?<=www)(?=\.) | (?<=@) | (?<=-)(?=[->](?:\s|$)) | (?<=<)(?=->?(?:\s|$)) | (?<=[<>~])(?==(?:\s|$))",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_WORDS, _MOST_FILLS, _MOST_UNDONE = 60, 8, 50
 _MOST_CANDIDATES = {False: 6, True: 3}
-"""Whether for a phone: as many as stand in a row or two."""
+"""The most candidates in a row or two, by whether they are for a phone."""
 
 
 def spelt(model: "LoadedModel") -> str | None:
@@ -98,7 +98,7 @@ def filled(tokenizer: "Tokenizer", text: str, ids: Sequence[int], mask_token: st
 
 
 def words(text: str, mask_token: str) -> list[tuple[int, int]]:
-    """Where each word of a text begins and ends, mask tokens and punctuation left out."""
+    """Finds where each word of a text begins and ends, mask tokens and punctuation left out."""
     found, begin = [], 0
     for part in text.split(mask_token):
         for places in groups(word_starts(list(part))):

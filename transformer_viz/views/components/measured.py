@@ -14,7 +14,7 @@ from transformer_viz.views import glossary
 from transformer_viz.views.state import levels, link
 
 MEASURES = ("weights", "value", "cause")
-"""What the maps show."""
+"""The measures that maps show."""
 BY_VALUE, BY_CAUSE = "value_weighted", "occlusion"
 OF_SWITCH = {"value": BY_VALUE, "cause": BY_CAUSE}
 _BUTTONS = {
@@ -25,19 +25,19 @@ _BUTTONS = {
 
 
 def switched() -> str:
-    """What is pressed."""
+    """The measure that is switched on."""
     value = link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     return value or MEASURES[0]
 
 
 def are_shown() -> bool:
-    """Whether there is a switch of them: with all controls, and where something else than weights is chosen."""
+    """Tells whether there is a switch of them: with all controls, and where something else than weights is chosen."""
     return levels.is_all() or switched() != MEASURES[0]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was chosen, as far as it is known.
+    """The chosen measure, as far as it is known.
 
     Attributes:
         chosen: the switch of the player; nothing where it has none.
@@ -64,7 +64,7 @@ class Measured:
         return [{"value": value, "words": say(words), "title": glossary.sentence(term)} for value, words, term in buttons]
 
     def step_words(self, trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
-        """What is said below the sentence of a step."""
+        """Says the words below the sentence of a step."""
         result = self.results.get(kind)
         return () if result is None else attribution_maps.step_words(trace, result, layer, head, step)
 

@@ -24,9 +24,9 @@ from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.components.uploader import MB
 
 SORT = "opened"
-"""Of these files, for `uploader`."""
+"""The sort of these files, for `uploader`."""
 MOST_TRACES, MOST_HELD = 8, 256 * MB
-"""How many traces, and bytes of arrays, a session holds; the oldest gives way."""
+"""The most traces, and bytes of arrays, that a session holds; the oldest gives way."""
 MOST_OF_ALL = 1024 * MB
 """The most bytes of arrays that all sessions together hold."""
 _LONGEST_NAME = 100
@@ -43,7 +43,7 @@ class Opened:
 
     trace: Trace
     file_name: str
-    """As it was called, on one line and without folders."""
+    """The name of the file, on one line and without folders."""
     run: str
     """Tells its content from any other run's, here and in the browser."""
 
@@ -65,7 +65,7 @@ def box(key: str) -> None:
 
 
 def tell() -> None:
-    """What became of the files that were dropped last: errors, and what was closed to make room."""
+    """Says what became of the files that were dropped last: errors, and what was closed to make room."""
     if uploader.tell(SORT):
         st.caption(
             say(

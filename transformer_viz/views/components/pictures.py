@@ -1,4 +1,4 @@
-"""What draws the pictures of a run, as calls: for the code that makes them again, and for what is covered."""
+"""Makes the calls that draw a run's pictures: for the code that makes them again, and for what is covered."""
 
 from typing import Any
 
@@ -16,18 +16,18 @@ from transformer_viz.views.state.display_options import DisplayOptions
 
 
 def map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:
-    """What draws the large map."""
+    """The call that draws the large map."""
     looks: dict[str, Any] = {"measure": measured.results.get(now.kind), "style": style.figure_style()}
     return Call(plain(player_figure), trace, map_address(now.kind, now.layer, now.head), now.step, **looks)
 
 
 def picture_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> list[Call]:
-    """What draws the large map and all heads of every kind."""
+    """The calls that draw the large map and all heads of every kind."""
     return [map_call(trace, chosen, now, measured), *mosaic_calls(trace, chosen, now, measured).values()]
 
 
 def mosaic_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> dict[Kind, Call]:
-    """What draws all heads of every kind."""
+    """The calls that draw all heads of every kind."""
     looks: dict[str, Any] = {"style": style.figure_style()}
     tiles = {kind: (now.layer, now.head) if kind == now.kind else None for kind in trace.kinds}
     return {kind: Call(plain(mosaic), trace, kind, tile, measure=measured.of(kind), **looks) for kind, tile in tiles.items()}

@@ -1,4 +1,4 @@
-"""What was pressed in a component of ours: the browser tells the newest presses, each with a number, as a state.
+"""Presses in a component of ours: the browser tells the newest, each with a number, as a state.
 
 The browser's half is `viewer/presses.js`.
 """
@@ -13,7 +13,7 @@ _MOST = 2**53
 
 
 def new(key: str) -> list[Any]:
-    """What was pressed in a component since this was asked last, the oldest first, as the browser says it.
+    """Returns the presses in a component since this was asked last, the oldest first, as the browser says them.
 
     Args:
         key: of the component.
@@ -22,7 +22,7 @@ def new(key: str) -> list[Any]:
 
 
 def fresh(told: Any, heard_key: str) -> list[Any]:
-    """What of these presses is new.
+    """Returns those of these presses that are new.
 
     Args:
         told: the presses, as the browser says them.

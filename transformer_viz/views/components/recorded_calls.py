@@ -71,7 +71,7 @@ class Call:
         self.function, self.args, self.kwargs = function, args, kwargs
 
     def __call__(self) -> Any:
-        """What the function returns, recorded."""
+        """Returns what the function does, recorded."""
         assert not isinstance(self.function, str)
         return record(self.function(*self.args, **self.kwargs), self)
 
@@ -172,7 +172,7 @@ class _Program:
             self._lines.append(_Line("", piece, [], ""))
 
     def _piece(self, value: Any) -> str:
-        """What stands for a value: the variable of what made it, or a literal."""
+        """Writes a value: as the variable of what made it, or as a literal."""
         made = _origin(value)
         if isinstance(made, Call):
             return self._of_call(made)
@@ -184,7 +184,7 @@ class _Program:
         return literal(made)
 
     def _of_items(self, values: list[Any] | tuple[Any, ...]) -> str:
-        """All items of what a call made are that, others a list or a tuple."""
+        """Writes all items of what a call made as that, others as a list or a tuple."""
         items = [value.args for value in values if isinstance(value, Call) and value.function == _ITEM]
         if items and items == [(items[0][0], place, len(values)) for place in range(items[0][2])]:
             return self._piece(items[0][0])
@@ -213,7 +213,7 @@ class _Program:
         return _Line(_NAMES.get(name, name) if with_name else "", f"{start}(", arguments, ")")
 
     def _arguments(self, function: Any, made: Call) -> Iterator[str]:
-        """Those that are no defaults, by name where there is a default."""
+        """Yields the arguments that are no defaults, by name where there is a default."""
         bound = signature(function).bind(*made.args, **made.kwargs)
         for name, value in bound.arguments.items():
             parameter = bound.signature.parameters[name]
@@ -224,7 +224,7 @@ class _Program:
             yield f"{name}={self._piece(value)}" if is_by_name else self._piece(value)
 
     def _named(self, function: Any) -> str:
-        """As the program calls it; what has no public name is imported."""
+        """Names a function as the program calls it; what has no public name is imported."""
         name = public_name(function)
         if "." not in name:
             self._imports[f"from {function.__module__} import {name}"] = None
@@ -258,7 +258,7 @@ class _Program:
 
 
 def literal(value: Any) -> str:
-    """What stands for a plain value in Python.
+    """Writes a plain value in Python.
 
     Raises:
         TypeError: another type, whose `repr` might not be Python, or not be the same again.

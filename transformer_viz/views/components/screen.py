@@ -16,7 +16,7 @@ _KEY = "screen"
 
 
 def is_narrow() -> bool:
-    """Whether the browser said that its window is narrow: a phone's, or one at 200 % zoom."""
+    """Tells whether the browser said that its window is narrow: a phone's, or one at 200 % zoom."""
     return bool((st.session_state.get(_KEY) or {}).get("narrow"))
 
 
@@ -38,8 +38,9 @@ def watch() -> None:
 # A browser counts no further than 24 days.
 @st.fragment(run_every=timedelta(days=1))
 def _draw_anew_after_a_break() -> None:
-    """It is enough that it is there: only pages with a fragment that runs by itself does Streamlit draw anew when their browser
-    is connected again, to this server or another. To a new one the next click would be that of a new visitor, and is lost."""
+    """Does nothing; its being there is enough: only pages with a fragment that runs by itself does Streamlit draw anew when
+    their browser is connected again, to this server or another. To a new one the next click would be that of a new visitor, and
+    is lost."""
 
 
 def _open_lesson() -> None:

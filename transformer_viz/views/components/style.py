@@ -167,7 +167,7 @@ def theme() -> ThemeName:
 
 
 def figure_style() -> Style:
-    """How the page's figures look: in its theme, with large letters on a projector, and narrow where its window is."""
+    """The style of the page's figures: its theme, large letters on a projector, and narrow where its window is."""
     return Style(theme(), bool(st.session_state.get("projector")), screen.is_narrow())
 
 

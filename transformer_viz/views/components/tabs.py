@@ -29,6 +29,6 @@ def show(tabs: dict[str, ModuleType], key: str, what: Any) -> str:
 
 
 def show_one(tab: ModuleType, what: Any) -> None:
-    """What is in a tab, or that it would tell a hidden answer."""
+    """Draws what is in a tab, or says that it would tell a hidden answer."""
     if not (hasattr(tab, "TELLS") and display_options.is_hidden(tab.TELLS)):
         tab.show(what)

@@ -76,7 +76,7 @@ def show(sentence: Sequence[tuple[str, str]], **looks: Any) -> None:
 
 
 def meanings() -> dict[str, dict[str, Any]]:
-    """Of each term, as it stands in a sentence, what it `means`; and the step of a `lesson` that explains it, if one does."""
+    """The meaning of each term, as it stands in a sentence; and the step of a `lesson` that explains it, if one does."""
     return _meanings(language.current())
 
 

@@ -52,14 +52,14 @@ _MISSING = '<p class="missing" data-part="missing" role="alert" hidden></p>'
 _MOST_KEPT = 8
 """Ways to show a run that are kept."""
 _SOON_S = 0.3
-"""How soon a model answers whose next text is shown as it is typed."""
+"""The seconds in which a model answers whose next text is shown as it is typed."""
 _IN_PARTS_FROM = 1_500_000
 """Bytes of weights from which on a run is sent a head at a time."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What the viewer shows of a run; numbers count from 0."""
+    """The part of a run that the viewer shows; numbers count from 0."""
 
     kind: Kind
     layer: int
@@ -71,19 +71,19 @@ class View:
 
     @classmethod
     def of_session(cls) -> "View":
-        """What the page has decided."""
+        """Reads what the page has decided."""
         state, at = st.session_state, focus.current()
         lines, measure = state.get("lines") or "auto", state.get("measure") or "weights"
         return cls(at.kind, at.layer, at.head, focus.step(), tuple(focus.pinned()), lines, measure)
 
     def to_browser(self) -> dict[str, Any]:
-        """As the browser has it."""
+        """The fields as the browser has them."""
         return {**vars(self), "pin": list(self.pin)}
 
 
 @dataclass(frozen=True)
 class Looks:
-    """What a page says of the run beside its numbers, by the names that the viewer has for it; see `viewer.js`."""
+    """The words of a page on the run beside its numbers, by the names that the viewer has for them; see `viewer.js`."""
 
     parts: Mapping[str, Any] = field(default_factory=dict)
     measure: str = ""
@@ -156,8 +156,8 @@ def _hear_text() -> None:
 
 
 def _follows(trace: Trace) -> bool:
-    """Whether the next text is shown as it is typed: where the model answers soon, for few visitors, and no lesson waits for a
-    whole word."""
+    """Tells whether the next text is shown as it is typed: where the model answers soon, for few visitors, and no lesson waits
+    for a whole word."""
     seconds = trace.made_by.get("seconds")
     is_soon = isinstance(seconds, float) and seconds <= _SOON_S
     return is_soon and visits.few() and lesson_place.current() is None
@@ -334,8 +334,8 @@ def _show_other(
 
 
 def _told(content: str, run: str, start: Mapping[str, Any], chosen: DisplayOptions) -> dict[str, Any]:
-    """What the browser is told of whatever it shows: where the numbers are, where it begins, which presses are known, and how
-    all looks."""
+    """The data that the browser gets with whatever it shows: where the numbers are, where it begins, which presses are known,
+    and how all looks."""
     state = st.session_state
     if state.get(_VIEW) not in (None, (run, start)):
         state[_REQUEST] = state.get(_REQUEST, 0) + 1
@@ -356,7 +356,7 @@ def _told(content: str, run: str, start: Mapping[str, Any], chosen: DisplayOptio
 
 
 def _beside(trace: Trace, chosen: DisplayOptions, beside: Beside, said: Callable[..., Sentence]) -> dict[str, Any]:
-    """What the browser is told of the other run."""
+    """The data that the browser gets of the other run."""
     key, kept = ("difference", beside.key, chosen.is_large, language.current()), _packed.setdefault(trace, {})
     if key not in kept:
         kept[key] = sent_runs.packed(beside.difference())
@@ -372,7 +372,7 @@ def _no_part(*_: Any) -> dict[str, Any]:
 
 
 def keep_address(page: str, *, has_viewer: bool) -> None:
-    """What a page says of its address, for the browser, which writes it; at the end of the page.
+    """Tells the browser the page's part of its address, which the browser writes; at the end of the page.
 
     Args:
         page: its path, nothing for the first page.
@@ -386,7 +386,7 @@ def keep_address(page: str, *, has_viewer: bool) -> None:
 
 
 def _defaults(page: str) -> dict[str, Any]:
-    """What the address leaves out; of the first page never all of it: a bare address opens at the first step."""
+    """The part of the view that the address leaves out; of the first page never all: a bare address opens at the first step."""
     state, is_bare = st.session_state, not page and (link.opened_bare() or link.address().keys() <= {"step"})
     first = {"kind": link.default_of("kind"), "layer": link.default_of("layer"), "head": link.default_of("head")}
     return {**first, "step": None if is_bare else state.get("first_step"), "lines": "auto", "measure": "weights"}
@@ -423,7 +423,7 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
 
 
 def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None:
-    """What the browser shows now; nonsense is passed over, and the page brings the rest into range."""
+    """Takes what the browser shows now; nonsense is passed over, and the page brings the rest into range."""
     state, told = st.session_state, (st.session_state.get(KEY) or {}).get("at")
     if not isinstance(told, Mapping) or not _is_new(told.get("n"), _HEARD):
         return
@@ -457,7 +457,7 @@ def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None
 
 
 def _view_of(told: Mapping[str, Any]) -> View:
-    """What the browser says that it shows."""
+    """Reads the view that the browser says it shows."""
     names = ("kind", "layer", "head", "step", "lines", "measure")
     pin, values = told.get("pin"), cast(dict[str, Any], {name: told.get(name) for name in names})
     return View(**values, pin=tuple(pin) if isinstance(pin, list) else ())
@@ -497,7 +497,7 @@ def _other_of(name: str, html: str, _language: str) -> Any:
 
 
 def _picture(is_change: bool | None, with_mask: bool) -> Any:
-    """Of one run, or of two where it is known whether one of them is the other after a change."""
+    """The picture of one run, or of two where it is known whether one of them is the other after a change."""
     return _picture_of(is_change, with_mask, language.current())
 
 

@@ -13,7 +13,7 @@ def text() -> str:
 
 
 def name() -> str:
-    """What it is called beside the page, in the language of now."""
+    """The name of the file beside the page, in the language of now."""
     return _name(language.current())
 
 

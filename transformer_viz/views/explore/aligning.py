@@ -88,7 +88,7 @@ def _show_found(trace: Trace, model: "LoadedModel", by: str, asked: tuple[str, .
 
 
 def summary(found: AlignmentHeads) -> str:
-    """Which heads align best, and how well, in words."""
+    """Says which heads align best, and how well."""
     n, counted = len(found.heads), (count_words(found.n_words, found.unit), count_words(found.n_texts, "text"))
     over = say("{words} of {texts}", words=counted[0], texts=counted[1])
     if not found.averages:

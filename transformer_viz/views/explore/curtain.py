@@ -1,4 +1,4 @@
-"""What may be seen of a run now, decided once: by a lesson's question, the first question, or *Hide the answer*.
+"""Decides once what may be seen of a run now: by a lesson's question, the first question, or *Hide the answer*.
 
 Whatever is drawn is drawn from the run that the curtain gives, so nothing can tell by mistake.
 """
@@ -25,7 +25,7 @@ _COVERED = later("This step is covered until the question is answered.")
 
 @dataclass(frozen=True)
 class Curtain:
-    """What may be seen.
+    """The part of a run that may be seen.
 
     Attributes:
         row: from which on the run is covered; None where nothing is.
@@ -47,7 +47,7 @@ class Curtain:
 
     @property
     def is_open(self) -> bool:
-        """Whether all may be seen."""
+        """Tells whether all may be seen."""
         return self.row is None and self.by_lesson is None
 
     def cover(self, trace: Trace) -> Trace:
@@ -60,16 +60,16 @@ class Curtain:
 
 
 OPEN = Curtain(words="")
-"""All may be seen."""
+"""The curtain that covers nothing."""
 
 
 def of_lesson(covered: "Covered | None") -> Curtain | None:
-    """What the open step of a lesson covers of a run, as `lesson_card.ask` says it; None where it covers nothing."""
+    """The curtain of a lesson's open step over a run, as `lesson_card.ask` says it; None where it covers nothing."""
     return None if covered is None else Curtain(covered.cover.step, covered.words, covered, covered.picture)
 
 
 def of_page(shown: Trace, model: LoadedModel | None, chosen: DisplayOptions) -> Curtain:
-    """What the first question or *Hide the answer* covers of a run as it is shown."""
+    """The curtain of the first question, or of *Hide the answer*, over a run as it is shown."""
     if model is not None and (offer := first_question.asked(shown, model, chosen)) is not None:
         return Curtain(focus.step(), offer=offer)
     if not chosen.with_answer and shown.n_steps > 0:

@@ -139,7 +139,7 @@ def _offer_data(shown: Shown, at: focus.Focus) -> Call | None:
 
 
 def _may_be_made(trace: Trace, *, is_table: bool) -> bool:
-    """Whether every weight may be written as text, about a hundred bytes for one while a file is made; else says why not."""
+    """Tells whether every weight may be written as text, about a hundred bytes for one; where it may not, says why."""
     try:
         limits.check_file(trace, say("This run"), is_table=is_table)
     except TransformerVizError as error:

@@ -23,7 +23,7 @@ _MEASURED_BY = later("To get it, run the model here, or use `tv.attribute`")
 
 
 def held(trace: Trace, *, is_offered: bool) -> Measured:
-    """What is shown of the measures that a run's file holds; no switch where it holds none and none was asked for.
+    """The measures that a run's file holds, as they are shown; no switch where it holds none and none was asked for.
 
     Args:
         trace: the run, by tokens.
@@ -48,7 +48,7 @@ def held(trace: Trace, *, is_offered: bool) -> Measured:
     modes = dict.fromkeys([*(each.mode for each in results if each.method == BY_CAUSE and each.mode), state.cause_mode])
 
     def draw_row() -> None:
-        """Which measure of the file it is, what it is, and what is in its way."""
+        """Draws which measure of the file it is, what it is, and what is in its way."""
         if switch == "weights":
             return
         about = ""

@@ -74,7 +74,7 @@ def show(shown: Shown) -> None:
 
 
 def _of_file(trace: Trace, address: str) -> Inside | None:
-    """What the file holds of a row; where it holds others, draws a way to them, and else how to record one."""
+    """The inside of a row that the file holds; where it holds others, draws a way to them, and else how to record one."""
     held = trace.insides
     found = next((inside for inside in held if inside.address == address), None)
     if found is not None:

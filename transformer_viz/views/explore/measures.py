@@ -68,7 +68,7 @@ class Measuring:
 
     @property
     def measured(self) -> Measured:
-        """What the player and the maps show."""
+        """The measure that the player and the maps show."""
         if not self._is_offered:
             return Measured()
         return Measured(self._switch, dict(self._found), self._row)

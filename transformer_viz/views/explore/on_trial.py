@@ -107,7 +107,7 @@ def _is_asked(name: str, trace: Trace, model: LoadedModel, words: str) -> bool:
 
 
 def _has_causes() -> bool:
-    """Whether the kind in focus has queries that each stand for one written token; where it has none, says so."""
+    """Tells whether the kind in focus has queries that each stand for one written token; where it has none, says so."""
     if st.session_state.kind in KINDS_WITH_CAUSES:
         return True
     words = say(
@@ -119,12 +119,12 @@ def _has_causes() -> bool:
 
 
 def name_of(layer: int, head: Head) -> str:
-    """As the table of `tv.judge_attention` calls the map: `L2 H3`, `L2 mean`."""
+    """The name of a map in the table of `tv.judge_attention`: `L2 H3`, `L2 mean`."""
     return head_label(layer, head) if isinstance(head, int) else f"{layer_label(layer)} {head}"
 
 
 def _modes(model: LoadedModel) -> tuple[str, ...]:
-    """How this model's tokens can be taken away: by word only where there is an unknown token."""
+    """The ways in which this model's tokens can be taken away: by word only where there is an unknown token."""
     return ("word", "position") if model.tokenizer.unknown_id is not None else ("position",)
 
 
@@ -145,7 +145,7 @@ def _samples() -> int:
 
 
 def _sentence(trace: Trace, model: LoadedModel) -> str:
-    """What is known of the head in focus by now: where it points, and, apart from that, whether it is needed."""
+    """Says what is known of the head in focus by now: where it points, and, apart from that, whether it is needed."""
     state, of = st.session_state, _made_of(trace, model)
     name, points, need = name_of(state.layer, state.head), "", ""
     if link.asked(VERDICT, of[VERDICT]):
@@ -384,7 +384,7 @@ def _every(found: KnockOut, *, is_large: bool) -> None:
 def _knock_out(
     model: LoadedModel, texts: Texts, how: str, head: HeadAddress | None, *, on_progress: OnProgress | None = None
 ) -> KnockOut:
-    """What the answers to the texts lose without one head or, where none is named, without each."""
+    """Measures what the answers to the texts lose without one head or, where none is named, without each."""
     traces = [texts] if isinstance(texts, Trace) else []
     if not isinstance(texts, Trace):
         sources = texts if isinstance(texts, tuple) else sample_texts(model, texts, 0)
@@ -397,7 +397,7 @@ def _knock_out(
 
 
 def _longest(model: LoadedModel) -> int | None:
-    """How many tokens are written for each text at most; None stands for the task's own limit."""
+    """The most tokens that are written for each text; None stands for the task's own limit."""
     return None if model.task is not None else min(_MOST_WRITTEN, model.default_max_length)
 
 

@@ -35,7 +35,7 @@ from transformer_viz.views.state import aligner, display_options, focus, lesson_
 
 TITLE, ICON, ORDER = later("Explore"), ":material/grid_on:", 0
 HAS_VIEWER = True
-"""Which writes its part of the address itself."""
+"""True for a page with a viewer, which writes its part of the address itself."""
 _DRAWING, _WIDE, _LARGE = later("The model"), 372, 470
 """The drawing of the model, and its width in pixels."""
 _LEAKS = later(
@@ -171,7 +171,7 @@ def _draw_last_picture(chosen: bar.Bar) -> None:
 
 @contextmanager
 def _beside_model(trace: Trace, model: LoadedModel, *, large: bool) -> Generator[None]:
-    """Where it is open, it stands left of what is drawn within; in a narrow window above it."""
+    """Draws the model, where it is open, left of what is drawn within; in a narrow window above it."""
     if not link.is_on("where"):
         yield
         return

@@ -24,7 +24,7 @@ from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.vocabulary import END
 
 _ENDS = {"word": later("your own word"), "head": later("another head"), "why": later("why there?")}
-"""What one may do after the last step."""
+"""The words for what one may do after the last step."""
 
 
 def show(
@@ -91,8 +91,8 @@ def _go_on(trace: Trace, way: str) -> None:
 
 
 def _tells_why(trace: Trace, chosen: DisplayOptions) -> bool:
-    """Whether *Inside* can say where the weights of the head in focus come from: of all heads as one, and of a model whose
-    queries and keys are not seen, it cannot, and of a file only what that holds."""
+    """Tells whether *Inside* can say where the weights of the head in focus come from: of all heads as one, and of a model
+    whose queries and keys are not seen, it cannot, and of a file only what that holds."""
     at = focus.current()
     if not isinstance(at.head, int) or at.kind == "encoder" or st.session_state.get("inside_untold") == at.run:
         return False
@@ -110,7 +110,7 @@ def _most_divided(trace: Trace, kind: Kind, layer: int, head: Head) -> int:
 
 
 def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Measured, remark: Sentence) -> dict[str, Any]:
-    """What the page says of the run as it is seen."""
+    """The page's words on the run as it is seen."""
     link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     aligns = aligner.current(trace) if curtain.is_open else None
     # The browser says which these are.

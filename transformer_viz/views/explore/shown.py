@@ -16,23 +16,23 @@ class Shown:
     """A run, and what made it."""
 
     trace: Trace
-    """As it is shown: perhaps by words."""
+    """The run as it is shown: perhaps by words."""
     tokens: Trace
     """The same run by tokens."""
     model: "LoadedModel | None" = None
-    """None for a file: it is looked at without the model."""
+    """The run's model; None for a file: it is looked at without the model."""
     whole: Trace | None = None
     """The search that the trace is a branch of."""
     is_other_decoding: bool = False
-    """Whether it was written by beam search, sampled, or forced."""
+    """True where it was written by beam search, sampled, or forced."""
     measured: Measured = NOTHING
-    """What the pictures above show beside the weights or instead of them."""
+    """The measure that the pictures above show beside the weights or instead of them."""
     tree: Any = None
     """The picture of the search above."""
 
     @property
     def is_decoded(self) -> bool:
-        """Whether its model wrote it greedily or read it, so that it can be run again with a change."""
+        """Tells whether its model wrote it greedily or read it, so that it can be run again with a change."""
         return self.model is not None and not self.is_other_decoding
 
     @property

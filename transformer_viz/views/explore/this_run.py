@@ -97,7 +97,7 @@ def _note(value: Any) -> str:
 
 
 def _sizes_of(model: "LoadedModel") -> Iterator[str]:
-    """What is known of a model that is not ours, in lines."""
+    """Yields what is known of a model that is not ours, in lines."""
     sizes = model.network.sizes
     layers = enumerated(say("{count} of {kind}", count=len(sizes.layers[kind]), kind=kind_words(kind)) for kind in sizes.layers)
     in_force = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in model.generation.items())
@@ -108,7 +108,7 @@ def _sizes_of(model: "LoadedModel") -> Iterator[str]:
 
 
 def _model(checkpoint: "Checkpoint") -> Iterator[str]:
-    """How good the model is, and every preference that its training had about attention, in lines."""
+    """Yields how good the model is, and every preference that its training had about attention, in lines."""
     config, metrics = checkpoint.network.config, checkpoint.metrics
     yield say(
         "model: {encoder}+{decoder} layers, {heads} heads, d_model {width}, {parameters}",

@@ -119,12 +119,12 @@ def show(shown: Shown) -> None:
 
 
 def is_for(model: "LoadedModel") -> bool:
-    """Whether this tab is for a model: one that writes."""
+    """Tells whether this tab is for a model: one that writes."""
     return model.network.kind.writes
 
 
 def _is_possible(vocabulary: "Vocabulary", word: str) -> bool:
-    """Whether a link may have this forced beginning: tokens of this model, as JSON."""
+    """Tells whether a link may have this forced beginning: tokens of this model, as JSON."""
     tokens = _tokens(word)
     return tokens is not None and all(token in vocabulary.tokens for token in tokens)
 
@@ -229,18 +229,18 @@ class Vocabulary:
 
     @property
     def is_searched(self) -> bool:
-        """Whether there are too many tokens for a box, so that one searches them and gets a few."""
+        """Tells whether there are too many tokens for a box, so that one searches them and gets a few."""
         return self.model.task is None
 
     @property
     def tokens(self) -> Sequence[Token]:
-        """All of them."""
+        """The tokens of the model."""
         if self.model.task is not None:
             return self.model.task.target_vocabulary.symbols
         return range(self.model.network.sizes.vocabulary)
 
     def label(self, token: Token) -> str:
-        """What a person reads; where several ids may have one label, with the id."""
+        """The label that a person reads; where several ids may have one label, with the id."""
         if isinstance(token, str):
             return display_token(token)
         return say(
@@ -250,21 +250,21 @@ class Vocabulary:
         )
 
     def written(self, trace: Trace) -> list[Token]:
-        """What a run has written after what was given."""
+        """The tokens that a run has written after what was given."""
         tokens = trace.output_tokens if trace.output_ids is None else trace.output_ids
         return [*tokens[trace.n_given :]]
 
     def own(self, step: Step) -> Token:
-        """What a step wrote."""
+        """The token that a step wrote."""
         return step.token if step.token_id is None else step.token_id
 
     def candidates(self, step: Step) -> dict[Token, float]:
-        """What a step could have written, most probable first, and how probable it was."""
+        """The tokens that a step could have written, most probable first, with their probabilities."""
         tokens: Iterable[Token] = step.candidate_ids or (token for token, _ in step.candidates)
         return {token: p for token, (_, p) in zip(tokens, step.candidates, strict=True)}
 
     def others(self, step: Step, before: Token, typed: str = "") -> list[Token]:
-        """What may be written instead of `before`: the candidates first, then all others; or what `typed` finds."""
+        """The tokens that may be written instead of `before`: the candidates first, then all others; or what `typed` finds."""
         never = {before, *SPECIAL_TOKENS, *(self.model.network.end_ids if self.is_searched else ())}
         if typed:
             return [token for token in self.found(typed) if token not in never]

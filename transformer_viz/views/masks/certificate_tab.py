@@ -24,7 +24,7 @@ _CHECKED = (6_000, 100_000)
 
 
 def _subject(setup: Setup) -> str:
-    """What was checked."""
+    """The subject of the certificate."""
     name, of_change = setup.model.name, setup.change_words()
     subject = say("model {name}", name=name) if setup.model.task is None else say("checkpoint {name}", name=name)
     return say("{subject} with {change}", subject=subject, change=of_change) if of_change else subject

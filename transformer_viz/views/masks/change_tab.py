@@ -134,7 +134,7 @@ def show(setup: Setup) -> None:
 
 
 def _pictures(before: Trace, after: Trace) -> list[Call]:
-    """What draws the mask, what it changes, and the head before and after, for the code that makes them again."""
+    """The calls that draw the mask, what it changes, and the head before and after, for the code that makes them again."""
     state, (kind, layer, head), looks = st.session_state, _one_head(), {"style": style.figure_style()}
     at, size = map_address(state.kind, state.layer, state.head), {"height": picture.height(after, kind), **looks}
     # Of the sound model: one for all layers and heads.
@@ -184,7 +184,7 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
 
 
 def _outcome_words(before: Trace, after: Trace, parted: int | None) -> str:
-    """What was written before and after; of a model that writes nothing, what it puts at its mask tokens."""
+    """Says what was written before and after; of a model that writes nothing, what it puts at its mask tokens."""
     if after.n_steps:
         if parted is None:
             return say("**The output is the same.**")

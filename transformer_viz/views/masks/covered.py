@@ -1,4 +1,4 @@
-"""What Masks shows before a lesson's question is answered: its masks under a curtain, or a run whose later rows are covered."""
+"""Draws Masks before a lesson's question is answered: its masks under a curtain, or a run whose later rows are covered."""
 
 from dataclasses import replace
 

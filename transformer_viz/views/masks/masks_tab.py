@@ -76,5 +76,5 @@ def show(setup: Setup) -> None:
 
 
 def _differ_by_layer(traces: list[Trace]) -> bool:
-    """Whether it matters which layer is shown."""
+    """Tells whether it matters which layer is shown."""
     return any(attention.reasons.ndim == 4 for trace in traces for attention in trace.attentions.values())

@@ -153,7 +153,7 @@ def _answered(setup: Setup) -> Setup:
 
 
 def _picture_calls(setup: Setup) -> list[Call]:
-    """What draws the head in focus, for the code that makes it again."""
+    """The call that draws the head in focus, for the code that makes it again."""
     runs, state = _runs(setup), st.session_state
     if runs is None or most_forbidden(*runs) is None:
         return []

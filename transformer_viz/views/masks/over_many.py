@@ -107,7 +107,7 @@ def _share_words(setup: Setup, decoded: int, samples: int) -> str:
 
 
 def _words(run: EffectInProgress) -> str:
-    """What is known of the effect so far, and of how many strings."""
+    """Says what is known of the effect so far, and of how many strings."""
     if (found := run.found) is None:
         return say("Nothing is known before the first {counted} strings are decoded.", counted=COUNTED)
     strings = (

@@ -20,7 +20,7 @@ from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ICON, ORDER = later("Masks"), ":material/grid_off:", 1
 HAS_VIEWER = True
-"""Which writes its part of the address itself."""
+"""True for a page with a viewer, which writes its part of the address itself."""
 
 TABS = tabs.found("transformer_viz.views.masks")
 
@@ -111,7 +111,7 @@ def _say_outcome(now: Setup) -> None:
 
 
 def _becomes(trace: Trace, model: LoadedModel) -> str:
-    """What the model makes of a sentence: a text, how it goes on, or what it puts at the mask tokens; with a full stop."""
+    """Says what the model makes of a sentence: a text, how it goes on, or its fills of the mask tokens; with a full stop."""
     if not model.network.kind.writes:
         return say("is filled with **{trace}**.", trace=of_run(fills_words(trace))) if trace.fills else say("is read.")
     answer = display_options.answer_of(trace)

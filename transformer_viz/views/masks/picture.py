@@ -84,18 +84,18 @@ def _show(trace: Trace, looks: viewer.Looks, **more: Any) -> None:
 
 
 def _parts(trace: Trace) -> dict[str, Any]:
-    """What the page says of a run."""
+    """The page's words on a run."""
     quiet: dict[str, Any] = {"remark": [], "ways": {}, "unfolds": False, "isBrief": False, "isStage": False, "plays": False}
     return {"saved": picture_title(trace), "hasLines": levels.is_all(), **quiet}
 
 
 def _small_maps(trace: Trace) -> dict[str, Any]:
-    """All heads, unless there are too many for one picture."""
+    """The small maps of all heads, unless there are too many for one picture."""
     return {"maps": {}, "maps_key": "none"} if deep_mosaic.is_deep(trace) else {}
 
 
 def _difference(before: Trace, after: Trace, kinds: tuple[Kind, ...]) -> Mapping[str, Any]:
-    """What the browser fetches of the difference, in the colours of a light page."""
+    """The difference as the browser fetches it, in the colours of a light page."""
     large = display_options.current().is_large
     templates = {kind: change_template(before, after, kind, height=height(after, kind), large=large) for kind in kinds}
     mosaics: dict[Kind, Any] = dict.fromkeys(kinds)

@@ -29,7 +29,7 @@ TITLE, ORDER = later("Scores to weights"), 1
 
 @dataclass(frozen=True)
 class View:
-    """What a link can say of one head's scores; numbers count from 0."""
+    """The view of one head's scores that a link can say; numbers count from 0."""
 
     kind: Kind
     layer: int
@@ -123,7 +123,7 @@ def _maps(trace: Trace, view: View, fill: Fill, precision: Precision) -> None:
 
 
 def _is_softmax(trace: Trace, kind: Kind, layer: int, head: int) -> bool:
-    """Whether the scores give what the run has, where a row may look at anything."""
+    """Tells whether the scores give what the run has, where a row may look at anything."""
     rows = ~trace.attentions[kind].head_mask(layer, head).all(-1)
     found, weights = head_softmax(trace, map_address(kind, layer, head)).weights, trace.attentions[kind].head(layer, head)
     return bool(np.allclose(found[rows], weights[rows], atol=1e-3))

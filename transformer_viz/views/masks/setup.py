@@ -42,7 +42,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class Setup:
-    """What every tab of Masks gets."""
+    """The setup that every tab of Masks gets."""
 
     model: LoadedModel
     typed: Typed
@@ -52,7 +52,7 @@ class Setup:
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything differs from the sound model."""
+        """Tells whether anything differs from the sound model."""
         return bool(self.edits) or self.mistake is not None
 
     @property
@@ -68,7 +68,7 @@ class Setup:
 
     @property
     def texts(self) -> tuple[str, ...] | None:
-        """What is tried beyond this batch: the person's own texts, where no task draws others."""
+        """The texts that are tried beyond this batch: the person's own, where no task draws others."""
         return self.typed.sources if self.model.task is None else None
 
     @property
@@ -84,7 +84,7 @@ class Setup:
         return replace(self, edits=(), mistake=mistake)
 
     def decoded(self) -> list[Trace]:
-        """What the model writes for each source, decoded as one padded batch with its padding kept."""
+        """Decodes all sources as one padded batch with its padding kept."""
         cost, changed = cost_of(self.model, self.typed.sources), self._changed()
         traces = computing.decode(cost, decode_batch, self.model, self.typed.sources, **changed)
         return record(traces, Call(decode_batch, self.model, self.sources, **changed))
@@ -113,14 +113,14 @@ class Setup:
         return Call("targets = {}", [*self.typed.targets]) if any(self.typed.targets) else None
 
     def change_words(self) -> str:
-        """What is changed, in words."""
+        """Says what is changed."""
         parts = [say("the mistake “{title}”", title=say(MISTAKES[self.mistake].title))] if self.mistake else []
         parts += [count_words(len(self.edits), "edit")] if self.edits else []
         return listed(parts)
 
 
 def start(model: LoadedModel, typed: Typed) -> Setup:
-    """What the widgets say, before they are drawn."""
+    """Reads the widgets before they are drawn."""
     n = len(typed.sources)
     sentence = link.option("sentence", range(n), words=sentence_words(typed), fallback=n - 1)
     link.text("many", most=bar.MOST_TYPED)
@@ -211,7 +211,7 @@ def _with_text(model: LoadedModel, examples: str) -> str:
 
 
 def side_of_padding(model: LoadedModel) -> str:
-    """Where padding stands: `before` a prompt, and `behind` what an encoder reads."""
+    """The side of the padding: `before` a prompt, and `behind` what an encoder reads."""
     return later("before") if model.network.kind.has_prompt else later("behind")
 
 

@@ -47,7 +47,7 @@ async def lifespan(_app: Any) -> AsyncGenerator[None]:
 
 
 def middleware() -> list[Middleware]:
-    """What a request passes on its way to Streamlit, in order.
+    """The middleware that a request passes on its way to Streamlit, in order.
 
     Raises:
         SystemExit: a setting in the environment cannot be; the terminal says which.

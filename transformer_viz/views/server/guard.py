@@ -95,7 +95,7 @@ class Guard:
 
 
 def own_names() -> set[str]:
-    """What this machine is called without asking anyone, and what Streamlit was told that the server is called."""
+    """The names of this machine that it knows without asking anyone, and those that Streamlit was told of the server."""
     machine = socket.gethostname().rstrip(".")
     label = machine.partition(".")[0]
     told = (st.get_option("server.address"), st.get_option("browser.serverAddress"))

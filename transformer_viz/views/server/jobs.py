@@ -57,7 +57,7 @@ WORDS_BYTES = 4 * 2**20
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who wants to change a training: a browser, known by a secret cookie, or the owner of the server.
+    """A browser that wants to change a training, known by a secret cookie, or the owner of the server.
 
     Attributes:
         token: the secret that this browser keeps. It is never shown or written anywhere.
@@ -73,17 +73,17 @@ class Visitor:
         return hashlib.sha256(self.token.encode()).hexdigest()
 
     def may_manage(self, mark: str | None) -> bool:
-        """Whether this visitor is the browser with this mark, or the owner. A training without a mark is the owner's."""
+        """Tells whether this visitor is the browser with this mark, or the owner. A training without a mark is the owner's."""
         return self.is_owner or mark == self.mark
 
 
 OWNER = Visitor("", is_owner=True)
-"""Whoever runs the program itself."""
+"""The visitor who runs the program itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobDescription:
-    """What `job.json` holds."""
+    """The contents of `job.json`."""
 
     recipe: Recipe
     started: float
@@ -97,11 +97,11 @@ class Job(JobDescription):
     """A training that a page started."""
 
     folder: Path
-    """Of the job's own files."""
+    """The folder of the job's own files."""
 
     @property
     def name(self) -> str:
-        """Of the job and of its checkpoint."""
+        """The name of the job and of its checkpoint."""
         return self.folder.name
 
     @property
@@ -111,7 +111,7 @@ class Job(JobDescription):
 
     @property
     def state(self) -> State:
-        """What the files say now."""
+        """The state that the files say now."""
         # First the lock: the process writes its last word before it lets go.
         is_held = locks.is_locked(self.folder / "lock")
         word = read_word(State, self.folder / "state")
@@ -119,7 +119,7 @@ class Job(JobDescription):
         return word if word and is_true else "failed"
 
     def events(self) -> list[Row]:
-        """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
+        """The events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
         events: list[JobEvent] = []
         for line in read_text(self.folder / "events").splitlines():
             with suppress(TransformerVizError):  # the last line may be half-written
@@ -144,7 +144,7 @@ class Job(JobDescription):
 
     @property
     def requested(self) -> Request | None:
-        """What the process was told and has not done yet."""
+        """The request that the process was told and has not met yet."""
         return read_word(Request, self.folder / "request") if self.state in AT_WORK else None
 
     def check_visitor(self, visitor: Visitor) -> None:
@@ -233,7 +233,7 @@ def one_at_a_time() -> Generator[Path]:
 
 
 def jobs(folder: Path | None = None) -> list[Job]:
-    """All jobs of a folder, `trained` by default, the newest first; what is damaged is left out."""
+    """Lists the jobs of a folder, `trained` by default, the newest first; what is damaged is left out."""
     known = []
     for path in ((folder or app_folders.trained()) / ".jobs").glob("*/job.json"):
         with suppress(OSError, TransformerVizError):
@@ -257,7 +257,7 @@ def folder_bytes(needed: estimate.Estimate, recipe: Recipe) -> int:
 
 
 def bytes_in(folder: Path) -> int:
-    """Of all files in a folder and in those inside it; links are not followed."""
+    """Counts the bytes of all files in a folder and in those inside it; links are not followed."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

@@ -76,7 +76,7 @@ def discard(job: Job, visitor: Visitor) -> None:
 
 
 def discarded() -> list[Discarded]:
-    """What is in the trash, the newest first. What has been there for a day is removed."""
+    """Lists what is in the trash, the newest first. What has been there for a day is removed."""
     folders = [folder for folder in jobs.trash_folder().glob("*") if folder.name.isdecimal() and folder.name.isascii()]
     entries = [Discarded(folder, job) for folder in folders for job in jobs.jobs(folder)]
     for entry in entries:

@@ -77,7 +77,7 @@ def owner_link() -> str:
 
 
 def is_owner(cookies: Mapping[str, str], headers: Mapping[str, str], address: str | None) -> bool:
-    """Whether a session is the owner's.
+    """Tells whether a session is the owner's.
 
     Args:
         cookies: that its browser sent.
@@ -102,7 +102,7 @@ def owner_cookie() -> str:
 
 @cache
 def owner_value() -> str:
-    """What the owner's browsers keep; another one at each start."""
+    """The cookie's value in the owner's browsers; another one at each start."""
     return new_token()
 
 

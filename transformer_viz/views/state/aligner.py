@@ -31,7 +31,7 @@ def box(**looks: Any) -> None:
 
 
 def options(trace: Trace) -> dict[str, str]:
-    """None, and every head of cross-attention in either row, with their words."""
+    """The choices of no head, and of every head of cross-attention in either row, with their words."""
     return {NONE: later("none"), **{each.address: str(each) for each in possible(trace)}}
 
 

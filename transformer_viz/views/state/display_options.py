@@ -38,16 +38,16 @@ button:focus-visible { outline: 3px solid var(--st-primary-color); outline-offse
 
 @dataclass(frozen=True, kw_only=True)
 class DisplayOptions:
-    """What was chosen in the popover."""
+    """The choices in the popover."""
 
     is_large: bool
     with_answer: bool
     unfolds: bool = False
-    """Whether nothing of a run is seen before its step has come."""
+    """True where nothing of a run is seen before its step has come."""
 
 
 def current() -> DisplayOptions:
-    """As they stand."""
+    """Reads the options as they stand."""
     state = st.session_state
     return DisplayOptions(
         is_large=state.projector,
@@ -57,7 +57,7 @@ def current() -> DisplayOptions:
 
 
 def is_hidden(what: str) -> bool:
-    """Whether a page or a tab has to keep to itself what would tell the answer; a line says so then, and how to see it.
+    """Tells whether a page or a tab has to keep to itself what would tell the answer; then a line says so, and how to see it.
 
     Args:
         what: it shows, in the plural: `These maps`.
@@ -70,7 +70,7 @@ def is_hidden(what: str) -> bool:
 
 
 def _begin_anew() -> None:
-    """Whoever hides the answer of a run has seen it to the end: it begins with nothing revealed."""
+    """Begins anew, with nothing revealed, when somebody hides the answer: they have seen the run to its end."""
     if st.session_state.hide_answer:
         st.session_state.step = ""
 

@@ -30,13 +30,13 @@ Pin = tuple[int | None, int | None] | tuple[()]
 _OF_WORDS, _MOST_KEPT = " by words", 16
 _CELL = re.compile(r"(\d{0,9})(?:,(\d{1,9}))?", re.ASCII)
 _SENTENCE_PX = 600
-"""What is left beside the kinds where a window is 1280 pixels wide."""
+"""The width left beside the kinds where a window is 1280 pixels wide."""
 _QUIET: dict[str, Any] = {"label_visibility": "collapsed"}
 
 
 @dataclass(frozen=True)
 class Focus:
-    """What is looked at; all numbers from 0."""
+    """The place in a run that is looked at; all numbers from 0."""
 
     run: str
     """Tells one run from another, here and in the browser."""
@@ -96,13 +96,13 @@ def start_head(layers: Sequence[int], heads: Sequence[Head], default: tuple[int,
 
 
 def heads_of(trace: Trace, kind: Kind, *, combined: bool = True) -> list[Head]:
-    """What the box of heads offers."""
+    """Lists what the box of heads offers."""
     return [*range(trace.attentions[kind].n_heads), *(COMBINED if combined else ())]
 
 
 def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> Focus:
-    """As `start_place`, and the step and the pin. `run` tells this run from others where its words alone do not, as those of a
-    file."""
+    """Starts as `start_place` does, with the step and the pin. `run` tells this run from others where its words alone do not,
+    as those of a file."""
     start_place(trace, model)
     # With the answer hidden a step is how many are revealed: at first none, and all of them after the last.
     is_hidden = st.session_state.hide_answer and trace.writes
@@ -151,7 +151,7 @@ def _is_number(possible: range, word: str) -> bool:
 
 
 def run_of(trace: Trace, run: str | None = None) -> str:
-    """What tells a run from others; a run by words is another one."""
+    """The key that tells a run from others; a run by words is another one."""
     if not run:
         made_by = [str(trace.made_by.get(name)) for name in ("checkpoint", "device", "seconds")]
         run = hashlib.sha256("\0".join([trace.source, *made_by, *trace.output_tokens]).encode()).hexdigest()[:12]
@@ -159,7 +159,7 @@ def run_of(trace: Trace, run: str | None = None) -> str:
 
 
 def is_of_words(run: str) -> bool:
-    """Whether this tells a run by words."""
+    """Tells whether this key is that of a run by words."""
     return run.endswith(_OF_WORDS)
 
 
@@ -181,7 +181,7 @@ def set_step(number: int) -> None:
 
 
 def pinned() -> Pin:
-    """What is pinned; numbers from 0."""
+    """The cell that is pinned; numbers from 0."""
     return _cell(st.session_state.get("pin", ""), st.session_state.pin_range)
 
 
@@ -233,7 +233,7 @@ def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int], help_:
 
 
 def say_largest(comparison: Comparison, words: str, key: str) -> None:
-    """Where the largest change is, in `words`, with the way there; said first where the head in focus has no change at all."""
+    """Says in `words` where the largest change is, with the way there; first of all where the head in focus has no change."""
     largest, state = comparison.largest, st.session_state
     assert largest is not None
     place = (largest.kind, largest.layer, largest.head)
@@ -284,5 +284,5 @@ def head_words(head: Head) -> str:
 
 
 def _head(head: Head) -> str:
-    """As a link has it."""
+    """The words of a head in a link."""
     return f"head {head + 1}" if isinstance(head, int) else {"mean": later("mean of heads"), "max": later("max of heads")}[head]

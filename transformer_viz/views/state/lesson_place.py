@@ -66,12 +66,12 @@ class Place:
 
     @property
     def start(self) -> Link:
-        """Where it begins."""
+        """The link that it begins at."""
         return self.lesson.start_of(self.number) or Link()
 
     @property
     def word(self) -> str:
-        """As the link has it; on an English page an English one names no language."""
+        """The word for it in the link; on an English page an English one names no language."""
         named = "" if self.language == language() == ENGLISH else f"{self.language}."
         return f"{named}{self.lesson.name}.{self.number + 1}"
 
@@ -91,7 +91,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the card shows. `fold` is `f` where somebody has folded it, and `o` where they have opened it again."""
+    """The state of the card. `fold` is `f` where somebody has folded it, and `o` where they have opened it again."""
 
     is_done: bool = False
     n_hints: int = 0
@@ -174,7 +174,7 @@ def current() -> Place | None:
 
 
 def answer() -> Answer | None:
-    """What was answered, if anything was."""
+    """The answer that was given, if any was."""
     return _read_answer(st.session_state[ANSWER])
 
 
@@ -184,7 +184,7 @@ def flags() -> str:
 
 
 def hear(way: str) -> None:
-    """What was pressed in the picture: a flag was set, or the curtain is to go; nonsense is passed over. For a callback."""
+    """Takes a press in the picture: a flag was set, or the curtain is to go; nonsense is passed over. For a callback."""
     if (asks := st.session_state.get(ASKS)) is None or (found := _WAY.fullmatch(way)) is None:
         return
     st.session_state[_FLAGS] = found[2]
@@ -199,18 +199,18 @@ def look(unanswered: Answer, row: int | None) -> None:
 
 
 def is_skipped() -> bool:
-    """Whether the question was skipped."""
+    """Tells whether the question was skipped."""
     return st.session_state[ANSWER] == SKIPPED
 
 
 def shown() -> Shown:
-    """What the card shows."""
+    """Reads the state of the card."""
     found = _SHOWN.fullmatch(st.session_state.get(_CARD, ""))
     return Shown() if found is None else Shown(bool(found[1]), int(found[2] or 0), found[3])
 
 
 def draw_shown() -> None:
-    """What the card shows, in the link: once it is known what is done."""
+    """Keeps the state of the card in the link: once it is known what is done."""
     link.hidden(_CARD, _is_shown, say("what the card writes"))
 
 
@@ -280,7 +280,7 @@ def set_answer(words: str, row: int | None = None) -> None:
 
 
 def set_shown(now: Shown) -> None:
-    """What the card shows, before `draw_shown`."""
+    """Sets the state of the card, before `draw_shown`."""
     st.session_state[_CARD] = str(now)
 
 
@@ -314,7 +314,7 @@ def forget() -> None:
 
 
 def cookie() -> str:
-    """What the browser is to keep; nothing where it knows all of it."""
+    """The cookie that the browser is to keep; empty where it knows all of it."""
     if not st.session_state.get(_IS_NEW):
         return ""
     return f"{COOKIE}={'~'.join(f'{name}.{bits:x}' for name, bits in [*_steps().items()][-_MOST:])}"

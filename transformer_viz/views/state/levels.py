@@ -25,7 +25,7 @@ def start() -> None:
 
 
 def is_all() -> bool:
-    """Whether all controls are shown."""
+    """Tells whether all controls are shown."""
     return bool(st.session_state.get(KEY))
 
 
@@ -35,7 +35,7 @@ def switch() -> None:
 
 
 def _default() -> bool:
-    """What a link without the switch means. While it has it, the other one is left out: so the link stays as it is when another
-    control changes, and every write of it would be an entry of the browser's history."""
+    """The meaning of a link without the switch. While it has it, the other one is left out: so the link stays as it is when
+    another control changes, and every write of it would be an entry of the browser's history."""
     here = link.address()
     return here[KEY] == "false" if KEY in here else not _OF_ALL.isdisjoint(here)

@@ -115,7 +115,7 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
 
 
 def boxes_of_address(others: Iterable[str] = ()) -> dict[str, Any]:
-    """What the page says of its address, for the browser, which writes it; without what these others say themselves."""
+    """The page's part of its address, for the browser, which writes it; without what these others say themselves."""
     left_out = set(others)
     return {key: word for key, word in _query().items() if key not in left_out} | visit_language.in_address()
 
@@ -132,7 +132,7 @@ def go_to(page: str) -> None:
 
 
 class _GoTo(BaseException):
-    """As Streamlit's own way to end a run, not for anybody on the way to catch."""
+    """A way to end a run, like Streamlit's own: not for anybody on the way to catch."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -158,14 +158,14 @@ def address() -> dict[str, Any]:
 
 
 def is_bare() -> bool:
-    """Whether the session was opened by an address that says nothing that is possible; once."""
+    """Tells whether the session was opened by an address that says nothing that is possible; once."""
     opened_bare()
     st.session_state[_SAID] = set()
     return st.session_state.pop(_BARE, False)
 
 
 def opened_bare() -> bool:
-    """Whether the session was opened by an address that said nothing that is possible."""
+    """Tells whether the session was opened by an address that said nothing that is possible."""
     state = st.session_state
     if (said := state.get(_SAID)) and said <= state.get(_WRONG, {}).keys():
         state[_OPENED_BARE] = state[_BARE] = True
@@ -224,12 +224,12 @@ def open_values(values: Mapping[str, str], keys: Iterable[str]) -> None:
 
 
 def times_opened() -> int:
-    """How often a link was opened in this session, or gone back to: then it says too what a script of the page knows better."""
+    """Counts how often a link was opened in this session, or gone back to: then it says too what a script knows better."""
     return st.session_state.get(_TIMES, 0)
 
 
 def all_words() -> dict[str, str]:
-    """What a link would say of everything that was drawn so far, defaults and all."""
+    """The words that a link would have for everything drawn so far, defaults and all."""
     return {key: words for key, (_, words) in st.session_state.get(_DECIDED, {}).items()}
 
 
@@ -239,7 +239,7 @@ def reset(*keys: str) -> None:
 
 
 def _some_of(options: Sequence[Any], words: Callable[[Any], str]) -> str:
-    """What is possible, in words; of very many the first and the last."""
+    """Lists what is possible, in words; of very many the first and the last."""
     some = options if len(options) <= _MOST_LISTED else [*options[:3], options[-1]]
     return join_names(map(words, some)) if some is options else f"{join_names(map(words, some[:-1]))} … {words(some[-1])}"
 
@@ -271,18 +271,18 @@ def _of_box(key: str, options: Options | None, looks: dict[str, Any]) -> tuple[S
 
 
 def options_of(key: str) -> Sequence[Any]:
-    """What is possible, of the last `option` of this key."""
+    """The options of the last `option` of this key."""
     return st.session_state[_BOXES][key][0]
 
 
 def words_of(key: str) -> list[str]:
-    """What is possible, in the words of a link, of the last `option` of this key."""
+    """The options of the last `option` of this key, in the words of a link."""
     options, _, words, _ = st.session_state[_BOXES][key]
     return [words(each) for each in options]
 
 
 def default_of(key: str) -> Any:
-    """What a link leaves out, of the last `option` of this key."""
+    """The value that a link leaves out, of the last `option` of this key."""
     return st.session_state[_BOXES][key][1]
 
 
@@ -435,7 +435,7 @@ def asking_toggle(label: str, *, key: str, of: Hashable, **looks: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Where:
-    """All values of which this is true, and nothing."""
+    """The values of which this is true, and the empty text."""
 
     is_true: Callable[[Any], bool]
 
@@ -507,7 +507,7 @@ def _say_wrong(key: str, word: str, allowed: str) -> None:
 
 
 def _kept(key: str) -> dict[str, Any]:
-    """How a box is drawn whose value is decided: the session keeps it while another page is open."""
+    """The keywords of a box whose value is decided: the session keeps it while another page is open."""
     _note_cut(key, st.session_state.get(key))
     return {"persist_state": "session"}
 

@@ -20,17 +20,17 @@ def chosen(*, is_followed: bool = False) -> None:
 
 
 def is_there() -> bool:
-    """Whether somebody has chosen a text in this visit."""
+    """Tells whether somebody has chosen a text in this visit."""
     return _OWN in st.session_state
 
 
 def waits() -> bool:
-    """Whether the run of a text that was chosen is still to begin."""
+    """Tells whether the run of a text that was chosen is still to begin."""
     return bool(st.session_state.get(_OWN))
 
 
 def begins(run: str, *, unfolds: bool) -> bool:
-    """Whether this run is to begin, which is so once for each text that is chosen where runs unfold."""
+    """Tells whether this run is to begin, which is so once for each text that is chosen where runs unfold."""
     state = st.session_state
     if not (how := state.get(_OWN)):
         return False
@@ -41,5 +41,5 @@ def begins(run: str, *, unfolds: bool) -> bool:
 
 
 def plays(run: str) -> bool:
-    """Whether this run plays by itself."""
+    """Tells whether this run plays by itself."""
     return st.session_state.get(_PLAYS) == run

@@ -1,5 +1,6 @@
-"""How a model reads and writes, as far as it leaves a choice: its generation config, its chat template, its languages, its
-shortlist; and the box *How it writes*.
+"""The choices that a model leaves in how it reads and writes: its generation config, its chat template, its languages, its
+shortlist; and the box *How it writes*. What is chosen holds for every model of the session that has the choice, on every page.
+The session has it under these names.
 
 What is chosen holds for every model of the session that has the choice, on every page. The session has it under these names.
 """
@@ -37,12 +38,12 @@ def start(model: "LoadedModel") -> None:
 
 
 def language_words(code: str) -> str:
-    """As the box has it."""
+    """The words of the box for a language."""
     return code or "its own"
 
 
 def asked() -> ModelOptions:
-    """What the session asks for; None is as a model is by itself."""
+    """The options that the session asks for; None is as a model is by itself."""
     state = st.session_state
     return ModelOptions(
         generation=None if state.get("generation", True) else False,
@@ -54,7 +55,7 @@ def asked() -> ModelOptions:
 
 
 def of(model: "LoadedModel") -> ModelOptions:
-    """What the session asks for, as far as this model has the choice."""
+    """The options that the session asks for, as far as this model has the choice."""
     now, has, languages = asked(), model.options, model.languages
     return ModelOptions(
         generation=None if has.generation is None else now.generation,

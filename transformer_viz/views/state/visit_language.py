@@ -18,7 +18,7 @@ from transformer_viz.language import ENGLISH, languages, speaking
 KEY = "lang"
 """In the link, which leaves English out."""
 COOKIE = "transformer_viz_language"
-"""What the switch leaves in the browser."""
+"""The cookie that the switch leaves in the browser."""
 NAMES = {"en": "English", "zh": "中文"}
 """The languages by the names that they have for themselves."""
 _DECIDED = "language"
@@ -54,7 +54,7 @@ def parsed(query: str) -> dict[str, Any]:
 
 
 def in_address() -> dict[str, str]:
-    """What every address of this visit says of it."""
+    """The part of every address of this visit that says its language."""
     return {} if current() == ENGLISH else {KEY: current()}
 
 

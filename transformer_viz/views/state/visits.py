@@ -1,4 +1,4 @@
-"""How many visits there are at the same time, of this server's process."""
+"""Counts the visits at the same time, of this server's process."""
 
 import weakref
 
@@ -16,6 +16,6 @@ _visits: weakref.WeakSet[_Visit] = weakref.WeakSet()
 
 
 def few() -> bool:
-    """Whether there are so few that each key that is pressed may be answered."""
+    """Tells whether there are so few that each key that is pressed may be answered."""
     _visits.add(st.session_state.setdefault(_KEY, _Visit()))
     return len(_visits) <= _FEW

@@ -45,7 +45,7 @@ def together(*runs: Trace) -> list[Trace]:
 
 
 def is_offered(*runs: Trace) -> bool:
-    """Whether words are something else than the tokens of these runs, or two runs lie upon each other otherwise by them."""
+    """Tells whether words are something else than the tokens of these runs, or two runs align otherwise by them."""
     return any(has_pieces(run) for run in runs) or (len(runs) == 2 and aligns_differently_by_words(*runs))
 
 
@@ -56,7 +56,7 @@ def token_step(trace: Trace) -> int:
 
 
 def is_on(trace: Trace) -> bool:
-    """Whether this run is shown by words."""
+    """Tells whether this run is shown by words."""
     return st.session_state.unit == "words" and has_pieces(trace)
 
 

@@ -38,7 +38,7 @@ def show(shown: Shown) -> None:
 
 
 def _closest(survey: Survey, kind: Kind) -> str:
-    """Which two heads of a kind agree most; nothing where there are no two."""
+    """Says which two heads of a kind agree most; empty where there are no two."""
     of = survey.kinds[kind]
     names = [head_title(layer, head) for layer in of.layers for head in range(of.n_heads)]
     shares = np.array([[-1.0 if share is None else share for share in row] for row in survey.agreement[kind]])

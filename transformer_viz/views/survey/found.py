@@ -24,7 +24,7 @@ from transformer_viz.views.components import uploader
 from transformer_viz.views.components.uploader import MB
 
 FOLDER = "surveys"
-"""What the folder of people's own surveys is called: each folder in it with a `summary.json` is listed."""
+"""The name of the folder of people's own surveys: each folder in it with a `summary.json` is listed."""
 _OF_A_MODEL = "survey"
 LARGEST, MOST_OF_ALL = 8 * MB, 48 * MB
 """Bytes of a file that a page reads, and of what all visitors have opened; as Python objects up to 25 times as much."""
@@ -65,7 +65,7 @@ def _read(path: str, changed: float, size: int) -> Survey:
 
 
 def surveys() -> dict[str, Source]:
-    """All by the names by which they are chosen: those of models, of the folder, and what was opened."""
+    """The surveys by the names by which they are chosen: those of models, of the folder, and what was opened."""
     of_models = {entry.name: entry.folder for entry in model_list.entries() if entry.error is None}
     of_models |= {name: entry.folder for name, entry in model_list.models().items() if name not in of_models}
     files = {name: folder / _OF_A_MODEL / NAME for name, folder in of_models.items()}

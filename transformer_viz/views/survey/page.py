@@ -25,10 +25,10 @@ from transformer_viz.views.survey.shown import Shown
 
 TITLE, ICON, ORDER = later("Over many texts"), ":material/query_stats:", 6
 HAS_VIEWER = True
-"""Which writes its part of the address itself."""
+"""True for a page with a viewer, which writes its part of the address itself."""
 
 NONE = ""
-"""What *Compare with* holds where nothing is compared."""
+"""The value of *Compare with* where nothing is compared."""
 _DEFAULT = "reverse"
 _COMMAND = "python -m transformer_viz survey --checkpoint reverse --held-out 2000 -o surveys/mine"
 

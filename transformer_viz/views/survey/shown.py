@@ -28,9 +28,9 @@ class Shown:
 
     @property
     def is_large(self) -> bool:
-        """Whether letters are for a projector."""
+        """Tells whether letters are for a projector."""
         return display_options.current().is_large
 
     def heading(self, said: str) -> str:
-        """What a tab says first, as Markdown, in letters that a projector's room can read."""
+        """Writes a tab's first words as Markdown, in letters that a projector's room can read."""
         return f"#### {sentence(said)}" if self.is_large else f"**{sentence(said)}**"

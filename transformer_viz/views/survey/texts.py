@@ -60,7 +60,7 @@ def show(lists: Mapping[str, Sequence[Line]], shown: Shown, key: str) -> None:
 
 
 def is_there(name: str) -> bool:
-    """Whether a model of this name can be chosen on Explore."""
+    """Tells whether a model of this name can be chosen on Explore."""
     entries = {entry.name: entry.error for entry in [*model_list.entries(), *model_list.models().values()]}
     return name in entries and entries[name] is None
 

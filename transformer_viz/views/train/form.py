@@ -67,9 +67,9 @@ _SUMMARIES = (
     later("One norm module for all sublayers of a block, and a norm on scaled embeddings."),
     later("What `torch.nn.Transformer` computes: norm(x + f(x)), and one more norm after each stack."),
 )
-"""What the descriptions of the variants begin with."""
+"""The beginnings of the variants' descriptions."""
 _WIDTH = 90
-"""Of a line of the command."""
+"""The width of a line of the command."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Preset:
 
     @property
     def recipe(self) -> Recipe:
-        """What is trained."""
+        """The recipe of what is trained."""
         return recipe_for(self.task, self.variant, settings=self.settings, model=self.model)
 
 
@@ -242,7 +242,7 @@ def _help(label: str) -> str:
 
 
 def same(value: Any, other: Any) -> bool:
-    """Whether two values of a setting are equal, floats up to rounding."""
+    """Tells whether two values of a setting are equal, floats up to rounding."""
     return math.isclose(value, other) if isinstance(value, float) and isinstance(other, int | float) else value == other
 
 

@@ -33,7 +33,8 @@ _MOST_OFFERED = 4
 
 @dataclass(frozen=True)
 class View:
-    """What a link can say of the moments of a training; `moment` is called by its step of training, all others count from 0."""
+    """The view of a training's moments that a link can say; `moment` is called by its step of training, all others count from
+    0."""
 
     kind: Kind
     layer: int
@@ -109,7 +110,7 @@ def _show() -> None:
 
 
 def _positions(last: Trace) -> list[str]:
-    """What each position is called."""
+    """Names each position."""
     rows = row_labels(last.target_tokens, last.output_tokens)
     return [say("candidates at {row}", row=rows[t]) for t in range(len(last.steps))]
 

@@ -23,7 +23,7 @@ from transformer_viz.views.train import form, how_it_learned, model_drawing, pro
 
 TITLE, ICON, ORDER = later("Train"), ":material/model_training:", 4
 HAS_VIEWER = True
-"""Which writes its part of the address itself."""
+"""True for a page with a viewer, which writes its part of the address itself."""
 
 _EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"

@@ -35,7 +35,7 @@ def content(
     covered: str = "",
     terms: Any = None,
 ) -> dict[str, Any]:
-    """What the viewer of a training shows.
+    """The content of the viewer of a training.
 
     Args:
         moments: from `trace_training`.
