@@ -38,16 +38,16 @@ def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions])
 
 
 def _drawn(trace: Trace, what: str, shown: ShownOptions) -> Any:
-    asked: dict[str, Any] = {**DEFAULTS, **shown}
-    check_colours(asked["colours"])
-    style = Style("light" if asked["theme"] == "auto" else asked["theme"], asked["large"])
-    known = {"style": style, "with_answer": asked["with_answer"], "scale": asked["colours"]}
+    options: dict[str, Any] = {**DEFAULTS, **shown}
+    check_colours(options["colours"])
+    style = Style("light" if options["theme"] == "auto" else options["theme"], options["large"])
+    known = {"style": style, "with_answer": options["with_answer"], "scale": options["colours"]}
     drawn = WHATS[what]
     parameters = signature(drawn).parameters
     if not parameters.keys().isdisjoint(_PLACES):
-        now = view(trace, asked.get("head"), asked.get("step"))
+        now = view(trace, options.get("head"), options.get("step"))
         known |= {"kind": now.kind, "head": now.address, "step": now.step}
-        if asked.get("head") is not None and read_map(asked["head"])[0].layer is not None:
+        if options.get("head") is not None and read_map(options["head"])[0].layer is not None:
             known["focus"] = (now.layer, now.head)
     return drawn(trace, **{name: value for name, value in known.items() if name in parameters})
 

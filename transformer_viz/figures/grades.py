@@ -45,17 +45,17 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
     """
     if tint not in TINTS:
         raise OptionError(f"tint {tint!r} is not known; choose one of {join_names(TINTS)}")
-    found = run if isinstance(run, Grades) else alignment(run)
-    if not found.kinds:
+    graded = run if isinstance(run, Grades) else alignment(run)
+    if not graded.kinds:
         raise OptionError("This run has no attention to grade; give one with at least one kind of attention.")
     colours, size, narrow = style.colours, style.size, style.narrow
-    kinds = list(found.kinds)
+    kinds = list(graded.kinds)
     if narrow:  # what is tinted comes first, what is all grey last
-        kinds.sort(key=lambda kind: all(getattr(head, tint) is None for head in found.of(kind)))
+        kinds.sort(key=lambda kind: all(getattr(head, tint) is None for head in graded.of(kind)))
     # Panels stand beside each other where their tiles are few and the page is wide.
-    n_heads = {kind: 1 + max(head.head for head in found.of(kind)) for kind in kinds}
+    n_heads = {kind: 1 + max(head.head for head in graded.of(kind)) for kind in kinds}
     lines = [kinds] if not narrow and sum(n_heads.values()) <= _MOST_TILES else [[kind] for kind in kinds]
-    layers = {kind: sorted({head.layer for head in found.of(kind)}) for kind in kinds}
+    layers = {kind: sorted({head.layer for head in graded.of(kind)}) for kind in kinds}
     n_columns, width, tile = len(lines[0]), _NARROW if narrow else _WIDE, 58 if style.large else 46
     heights = [max(len(layers[kind]) for kind in line) * tile for line in lines]
     height = _HEAD + sum(heights) + len(lines) * (_TITLE + _TICKS) + (len(lines) - 1) * _GAP
@@ -74,7 +74,7 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
             number, room = len(drawn) // 3 + 1, width / n_columns / n_heads[kind]
             values = np.full((len(layers[kind]), n_heads[kind]), np.nan, dtype=np.float32)
             hovers, tiles, texts = [[""] * n_heads[kind] for _ in layers[kind]], [], []
-            for head in found.of(kind):
+            for head in graded.of(kind):
                 row, value = layers[kind].index(head.layer), getattr(head, tint)
                 values[row, head.head] = np.nan if value is None else value
                 hovers[row][head.head] = _hover(head)
@@ -99,7 +99,7 @@ def grades(run: Trace | Grades, tint: str = "mass", *, style: Style = Style()) -
             )
             layout |= panel_axes(number, across, down, (left, right), (1 - bottom / height, 1 - (top + _TITLE) / height))
             missing = say(MEASURES[tint].missing) if tint in MEASURES else say("no row with a choice")
-            is_grey = all(getattr(head, tint) is None for head in found.of(kind))
+            is_grey = all(getattr(head, tint) is None for head in graded.of(kind))
             title = say("{attention}: {missing}", attention=kind_words(kind), missing=missing) if is_grey else kind_words(kind)
             layout["annotations"].append(words_at(title, left, 1 - top / height, size + 1, colours.ink, yanchor="top"))
         top += _TITLE + panel_height + _TICKS + _GAP

@@ -164,7 +164,7 @@ def side_by_side(panels: Sequence[Panel], style: Style, across: str = "", width:
     """
     colours, size = style.colours, style.size - 1
     columns, page = (1, _PHONE_WIDTH) if style.narrow else (min(3, len(panels)), width)
-    lines, inner = -(-len(panels) // columns), max(180, min(27 * max(len(each.rows) for each in panels), 430))
+    lines, inner = -(-len(panels) // columns), max(180, min(27 * max(len(panel_map.rows) for panel_map in panels), 430))
 
     def letters(room: float) -> int:
         """Their size where a cell has so many pixels."""
@@ -175,41 +175,44 @@ def side_by_side(panels: Sequence[Panel], style: Style, across: str = "", width:
         every = max(1, -(-int(letters(room) + 1) // max(1, int(room))))
         return named_axis(colours, letters(room), names, title, every=every, automargin=False, **edge(colours), **more)
 
-    longest = [max(map(_length, each.columns)) for each in panels]
+    longest = [max(map(_length, panel_map.columns)) for panel_map in panels]
     # Column labels stand upright where they would not fit side by side.
     upright = [
-        n * 0.6 * size > (_PHONE_WIDTH - 60) / max(1, len(each.columns)) for n, each in zip(longest, panels, strict=True)
+        n * 0.6 * size > (_PHONE_WIDTH - 60) / max(1, len(panel_map.columns))
+        for n, panel_map in zip(longest, panels, strict=True)
     ]
     heights = [
-        0.52 * letters(page / columns / len(each.columns)) * n
-        for each, n, turned in zip(panels, longest, upright, strict=True)
+        0.52 * letters(page / columns / len(panel_map.columns)) * n
+        for panel_map, n, turned in zip(panels, longest, upright, strict=True)
         if turned
     ]
     height = _HEAD + inner + 10 + round(max(heights, default=size)) + (round(1.3 * size) + 8 if across else 0)
     layout: dict[str, Any] = {**base_layout(colours, size), "height": height * lines, "annotations": [], "shapes": []}
     layout["margin"] = {"l": 0, "r": 4, "t": 0, "b": 0}
     drawn: list[Plain] = []
-    for place, each in enumerate(panels):
+    for place, panel_map in enumerate(panels):
         line, column = divmod(place, columns)
         number, begins = place + 1, column / columns
-        left = begins + min((10 + 0.56 * size * max(map(_length, each.rows))) / page, 0.5 / columns)
+        left = begins + min((10 + 0.56 * size * max(map(_length, panel_map.rows))) / page, 0.5 / columns)
         right = (column + 1) / columns - (0.012 if column < columns - 1 else 0)
         top, bottom = (1 - (line * height + _HEAD + below) / (height * lines) for below in (0, inner))
         turned = {"tickangle": -90} if upright[place] else {}
-        keys = axis(each.columns, (right - left) * page / len(each.columns), across, **turned)
-        layout |= panel_axes(number, keys, axis(each.rows, inner / len(each.rows), down=True), (left, right), (bottom, top))
+        keys = axis(panel_map.columns, (right - left) * page / len(panel_map.columns), across, **turned)
+        layout |= panel_axes(
+            number, keys, axis(panel_map.rows, inner / len(panel_map.rows), down=True), (left, right), (bottom, top)
+        )
         # Above the row labels: above the map is the colour bar, and no room for both where labels are long.
-        layout["annotations"].append(words_at(f"<b>{each.title}</b>", begins, top, size + 2, colours.ink, yshift=6))
-        if each.bar is not None:
-            name, ends, words = each.bar
+        layout["annotations"].append(words_at(f"<b>{panel_map.title}</b>", begins, top, size + 2, colours.ink, yshift=6))
+        if panel_map.bar is not None:
+            name, ends, words = panel_map.bar
             signed = ends[0] < 0
             # Half of the last word of a signed bar stands outside of it.
             bar: dict[str, Any] = {"x": right - (2 * size / page if signed else 0), "y": top, "outlinewidth": int(signed)}
             bar["len"] = (0.42 if signed else 0.3) / columns
             layout[name] = colour_axis(colours, size, ends, words, signed=signed, lying=True, **bar)
-        if each.framed is not None:
-            layout["shapes"].append(frame(*each.framed, colours.ink, 2, number))
-        drawn += panel(number, each.traces)
+        if panel_map.framed is not None:
+            layout["shapes"].append(frame(*panel_map.framed, colours.ink, 2, number))
+        drawn += panel(number, panel_map.traces)
     return PlainFigure(drawn, layout)
 
 

@@ -42,29 +42,29 @@ def survey_heads(
     numbers, hovers, tiles = values(survey, kind, name), [[""] * survey.kinds[kind].n_heads for _ in layers], []
     low, high = ends_of(numbers)
     for head in (place for place in survey.places if place.kind == kind):
-        row, found, roles = layers.index(head.layer), survey.at(head, name), survey.roles(head)
+        row, result, roles = layers.index(head.layer), survey.at(head, name), survey.roles(head)
         lines = [f"<b>{head_title(head.layer, head.head)}</b>"]
-        if found is None:
+        if result is None:
             lines.append(say("{title}: no text has it", title=title))
         else:
             lines.append(
                 say(
                     "{title} <b>{mean}</b>, 95 %: {interval}",
                     title=title,
-                    mean=number_words(found.mean),
-                    interval=interval_words(found.interval),
+                    mean=number_words(result.mean),
+                    interval=interval_words(result.interval),
                 )
             )
             lines += (
-                [say("uniform attention {uniform}", uniform=number_words(found.uniform))] if found.uniform is not None else []
+                [say("uniform attention {uniform}", uniform=number_words(result.uniform))] if result.uniform is not None else []
             )
         lines += [
             say("{role} in {share} of the texts", role=escape(known(role)), share=percent_words(share))
             for role, share in roles[:3]
         ]
         hovers[row][head.head] = "<br>".join(lines)
-        ink = ink_on(None if found is None else (found.mean - low) / (high - low), colours)
-        number = "–" if found is None else number_words(found.mean)
+        ink = ink_on(None if result is None else (result.mean - low) / (high - low), colours)
+        number = "–" if result is None else number_words(result.mean)
         tiles.append(Tile(row, head.head, number, ink, escape(known(next(iter(roles), ("",))[0]))))
     return tile_map(kind, layers, numbers, kind_words(kind), focus, style, hovers=hovers, tiles=tiles)
 
@@ -97,11 +97,11 @@ def survey_distribution(
         OptionError: there is no such head or statistic, or no text has it.
     """
     of, place = survey.statistic(statistic), survey.find(head)
-    found = survey.at(place, statistic)
-    if found is None:
+    result = survey.at(place, statistic)
+    if result is None:
         raise OptionError(f"No text has {statistic!r} of {head_title(place.layer, place.head)}.")
     colours, size = style.colours, style.size
-    both = [found] if other is None else [found, other]
+    both = [result] if other is None else [result, other]
     # Edges and counts as far as there are texts; of a share all of them, so that heads can be compared.
     filled_bins = [place for one in both for place, count in enumerate(one.counts) if count]
     last = len(of.edges) - 1 if of.is_share else max(filled_bins) + 1
@@ -121,7 +121,7 @@ def survey_distribution(
         return float(np.interp(value, edges, places))
 
     shares = [[count / one.n for count in counts] for one, counts in zip(both, columns, strict=True)]
-    top = _SPARE * max(max(each) for each in shares)
+    top = _SPARE * max(max(of_one) for of_one in shares)
 
     def upright(value: float, name: str, line: dict[str, Any], symbol: str) -> Plain:
         x, marker = at(value), {"size": 9, "symbol": symbol, "color": line["color"]}
@@ -141,16 +141,16 @@ def survey_distribution(
         looks: dict[str, Any] = {"line": line, "mode": "lines", "hoverinfo": "skip"}
         marker = {"size": 11, "symbol": "square-open", "color": colours.ink, "line": {"width": 1.5}}
         drawn.append(scatter(x=outline, y=heights[1], name=say("texts of the other survey"), marker=marker, **looks))
-    low, high = map(at, found.interval)
+    low, high = map(at, result.interval)
     band = [low, low, high, high, low], [0.0, top, top, 0.0, 0.0]
     drawn.append({**filled(*band, fillcolor=see_through(colours.accent, 0.28)), **of_mean, "showlegend": False})
-    mean = say("mean {mean}, 95 %: {interval}", mean=number_words(found.mean), interval=interval_words(found.interval))
-    drawn.append({**upright(found.mean, mean, {"color": colours.accent, "width": 2.5}, "diamond"), **of_mean})
-    if found.uniform is not None:
+    mean = say("mean {mean}, 95 %: {interval}", mean=number_words(result.mean), interval=interval_words(result.interval))
+    drawn.append({**upright(result.mean, mean, {"color": colours.accent, "width": 2.5}, "diamond"), **of_mean})
+    if result.uniform is not None:
         dotted = {"color": colours.muted, "width": 2.5, "dash": "dot"}
         drawn.append(
             upright(
-                found.uniform, say("uniform attention {uniform}", uniform=number_words(found.uniform)), dotted, "diamond-open"
+                result.uniform, say("uniform attention {uniform}", uniform=number_words(result.uniform)), dotted, "diamond-open"
             )
         )
     # A small mark on each bin that has texts, which says how many: for the hand, the keyboard and a screen reader.
@@ -336,25 +336,25 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
     if bins:
         # Each bin's accuracy at its mean confidence, on a line as long as its interval.
         marker = {"size": 9, "symbol": "circle", "color": colours.chosen}
-        x = [place for each in bins for place in (each.confidence, each.confidence, None)]
-        y = [end for each in bins for end in (*each.interval, None)]
+        x = [place for one in bins for place in (one.confidence, one.confidence, None)]
+        y = [end for one in bins for end in (*one.interval, None)]
         hovers = [
             say(
                 "probability {low} to {high}, mean <b>{confidence}</b><br>right <b>{accuracy}</b>, "
                 "95 % interval: {interval} to {interval2}<br>{n:,} tokens judged",
-                low=percent_words(each.low),
-                high=percent_words(each.high),
-                confidence=percent_words(each.confidence, 1),
-                accuracy=percent_words(each.accuracy, 1),
-                interval=percent_words(each.interval[0], 1),
-                interval2=percent_words(each.interval[1], 1),
-                n=each.n,
+                low=percent_words(one.low),
+                high=percent_words(one.high),
+                confidence=percent_words(one.confidence, 1),
+                accuracy=percent_words(one.accuracy, 1),
+                interval=percent_words(one.interval[0], 1),
+                interval2=percent_words(one.interval[1], 1),
+                n=one.n,
             )
-            for each in bins
+            for one in bins
         ]
         name = say("tokens that are right, with their 95 % interval")
         intervals = {"line": {"color": colours.chosen, "width": 2}, "marker": marker, "showlegend": False, "legendgroup": name}
-        points = {"x": [each.confidence for each in bins], "y": [each.accuracy for each in bins]}
+        points = {"x": [one.confidence for one in bins], "y": [one.accuracy for one in bins]}
         drawn.append(scatter(x=x, y=y, **intervals, **quiet))
         drawn.append(scatter(**points, marker=marker, name=name, legendgroup=name, hovertext=hovers, **dots))
     # All written tokens, as one filled outline; and what the hand and the keyboard are told of them.
@@ -364,7 +364,7 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
     area = {"line": {"color": colours.chosen, "width": 1.5}, "fill": "toself", "fillcolor": see_through(colours.chosen, 0.45)}
     there = [(low, high, count) for (low, high), count in counted if count]
     middles = {"x": [(low + high) / 2 for low, high, _ in there], "y": [count for *_, count in there]}
-    said = [
+    count_hovers = [
         say(
             "probability {low} to {high}: <b>{count:,} tokens</b>",
             low=percent_words(low),
@@ -373,7 +373,7 @@ def survey_calibration(confidence: Confidence, *, style: Style = Style()) -> Pla
         )
         for low, high, count in there
     ]
-    marks = {"marker": {"size": 4, "symbol": "circle", "color": colours.chosen}, "hovertext": said, "showlegend": False}
+    marks = {"marker": {"size": 4, "symbol": "circle", "color": colours.chosen}, "hovertext": count_hovers, "showlegend": False}
     drawn += panel(2, [scatter(x=x, y=y, showlegend=False, **area, **quiet), scatter(**middles, **marks, **dots)])
     # Counts on a logarithmic scale, on which one bin does not hide all others.
     counts = [10**power for power in range(len(str(max(confidence.counts))) + 1)]

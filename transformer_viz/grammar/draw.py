@@ -74,16 +74,16 @@ def _choices(grammar: Grammar, symbol: str, asked: Features) -> list[tuple[Any, 
     variables.
     """
     key = (symbol, *asked.items())
-    found = grammar.choices.get(key)
-    if found is None:
-        found = []
+    choices = grammar.choices.get(key)
+    if choices is None:
+        choices = []
         for lexeme in grammar.lexemes.get(symbol, ()):
             if agrees(lexeme.features, asked) and (forms := [form for form in lexeme.shown if agrees(form, asked)]):
-                found += [(lexeme, forms)] * lexeme.weight
+                choices += [(lexeme, forms)] * lexeme.weight
         for template in grammar.templates.get(symbol, ()):
             if template.weight and (bound := opened(template, asked)) is not None:
-                found.append((template, bound))
+                choices.append((template, bound))
         if len(grammar.choices) >= _MOST_CHOICES:
             grammar.choices.clear()
-        grammar.choices[key] = found
-    return found
+        grammar.choices[key] = choices
+    return choices

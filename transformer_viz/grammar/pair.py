@@ -86,8 +86,8 @@ def _say(tree: Tree, part: str, side: int, placed: _Placed) -> bool:
             continue
         child, begin = tree.children[item.name], len(placed.words)
         if isinstance(child, Lexeme):
-            asked = wanted(tree.bound, item)
-            form = next((f for f in child.forms[side] if agrees({**child.features, **f.features}, asked)), None)
+            required = wanted(tree.bound, item)
+            form = next((f for f in child.forms[side] if agrees({**child.features, **f.features}, required)), None)
             if form is None:
                 return False
             own = placed.places.get((id(tree), item.name), [])
@@ -98,10 +98,10 @@ def _say(tree: Tree, part: str, side: int, placed: _Placed) -> bool:
         elif not _say(child, item.part, side, placed):
             return False
         if not side:
-            said = list(range(begin, len(placed.words)))
-            placed.places.setdefault((id(tree), item.name), []).extend(said)
+            places = list(range(begin, len(placed.words)))
+            placed.places.setdefault((id(tree), item.name), []).extend(places)
             for tag in item.tags if isinstance(child, Lexeme) else ():
-                placed.places.setdefault((id(tree), f"{item.name}.{tag}"), []).extend(said)
+                placed.places.setdefault((id(tree), f"{item.name}.{tag}"), []).extend(places)
         elif item.anchor is not None:
             there = placed.places.get((id(tree), item.anchor), []) if item.anchor != "-" else []
             placed.alignment[begin:] = [there[0] if there else None] * (len(placed.words) - begin)

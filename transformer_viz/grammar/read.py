@@ -61,19 +61,19 @@ class _Reader:
             return
         child = tree.children.get(item.name)
         if child is None:
-            found = self.phrases(item.symbol, item.part, at)
+            readings = self.phrases(item.symbol, item.part, at)
         elif isinstance(child, Lexeme):
-            asked = wanted(tree.bound, item)
-            found = [
+            required = wanted(tree.bound, item)
+            readings = [
                 (at + len(form.words), {**child.features, **form.features}, child)
                 for form in child.forms[0]
-                if agrees({**child.features, **form.features}, asked) and self.has(form.words, at)
+                if agrees({**child.features, **form.features}, required) and self.has(form.words, at)
             ]
         else:
             rest = child.template.sides[0][item.part]
-            found = [(end, grown.features(), grown) for end, grown in self.go_on(rest, 0, at, child)]
+            readings = [(end, grown.features(), grown) for end, grown in self.go_on(rest, 0, at, child)]
         first = item if child is None else next(one for one in tree.template.items if one.name == item.name)
-        for end, features, grown in found:
+        for end, features, grown in readings:
             bound = narrowed(tree.bound, item, features)
             if bound is not None and first is not item and isinstance(grown, Tree):
                 bound = narrowed(bound, first, features)

@@ -75,14 +75,14 @@ class Claim:
 
     def fault(self, found: float | str) -> str | None:
         """Says what is wrong with it, a sentence, where something else was found."""
-        said = typed_number(self.value)
-        if isinstance(found, str) or said is None:
+        claimed = typed_number(self.value)
+        if isinstance(found, str) or claimed is None:
             is_so, shown = self.sign == "=" and str(found) == self.value, str(found)
         else:
             places = len(self.value.rstrip(" %").partition(".")[2]) + 2 * self.value.endswith("%")
             # What is computed by hand begins with rounded numbers, so its last place may be one off.
-            is_near = abs(found - said) <= (1 if self.sum else 0.5) * 10.0**-places + 1e-6
-            is_so = {"=": is_near, "<": found < said, ">": found > said}[self.sign]
+            is_near = abs(found - claimed) <= (1 if self.sum else 0.5) * 10.0**-places + 1e-6
+            is_so = {"=": is_near, "<": found < claimed, ">": found > claimed}[self.sign]
             shown = number_words(found, max(places, 3))
         return None if is_so else f"its claim {self.text!r} is not so; the run has {shown}"
 

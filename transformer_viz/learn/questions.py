@@ -312,10 +312,10 @@ def number(asked: Asked) -> Question | NotAsked:
     elif ask.number != "weight":
         place = (spot.kind, spot.layer, spot.head, spot.row)
         inside = next((one for one in trace.insides if (one.kind, one.layer, one.head, one.row) == place), None)
-        found = None if inside is None else _by_hand(inside, ask.number, key, asked.say)
-        if found is None:
+        computed = None if inside is None else _by_hand(inside, ask.number, key, asked.say)
+        if computed is None:
             return asked.none("not-measured")
-        value, fields = found[0], fields | found[1]
+        value, fields = computed[0], fields | computed[1]
     is_percent = ask.number == "probability"
     shown = probability_words(value) if is_percent else _figure(value, 3 if abs(value) < 0.1 else 2)
     return asked.made(

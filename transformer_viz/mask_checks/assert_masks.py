@@ -255,25 +255,25 @@ class _PortCheck:
             source, target = self._drawn(_ROWS, n), self._drawn(_ROWS, n_target) if port.two else None
             base = port(source, target=target)
         self._check_deterministic(base, source, target)
-        found = list[MaskFault | None]()
-        found += self._of_layers(expected, source[:1], None if target is None else target[:1])
+        faults = list[MaskFault | None]()
+        faults += self._of_layers(expected, source[:1], None if target is None else target[:1])
         of_batches = list(self._of_batches(source, target, base))
         self._is_apart = not of_batches
         own = self._own
         if port.two:
             assert target is not None
-            found.append(self._reached(own, base, "target", source, target, expected[own]))
-            found.append(self._sees_source(base, source, target, expected))
+            faults.append(self._reached(own, base, "target", source, target, expected[own]))
+            faults.append(self._sees_source(base, source, target, expected))
         else:
-            found.append(self._reached(own, base, "source", source, None, expected[own]))
-        found += of_batches
+            faults.append(self._reached(own, base, "source", source, None, expected[own]))
+        faults += of_batches
         if self._pad is None:
             self.left_out.append("padding: pad_id is None")
         else:
-            found += self._of_padding(own, source, target)
+            faults += self._of_padding(own, source, target)
         if port.cache is not None and own == "decoder":
-            found.append(self._of_cache(base, source))
-        return [fault for fault in found if fault is not None]
+            faults.append(self._of_cache(base, source))
+        return [fault for fault in faults if fault is not None]
 
     def _check_deterministic(self, base: Tensor, source: Tensor, target: Tensor | None) -> None:
         if bool((self._port(source, target=target) != base).any()):

@@ -250,20 +250,20 @@ def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_sc
     places = {id(call.attention): (layer, call) for layer in layers for call in layer.inner if call.attention is not None}
     for attention in recording.attentions:
         scale = attention.options.get("scaling")
-        told = AttentionBlock(
+        block = AttentionBlock(
             scale=(attention.query.shape[-1] ** -0.5 if scale is None else float(scale)) if has_scores else None,
             softcap=attention.options.get("softcap") if has_scores else None,
         )
         if id(attention) not in places:
-            yield AttentionModules(told)
+            yield AttentionModules(block)
             continue
         layer, call = places[id(attention)]
-        around = AttentionModules(told, layer=layer.whole.module)
+        around = AttentionModules(block, layer=layer.whole.module)
         if any(is_linear(other.module) and other.given is call.given for other in layer.inner):
             around = replace(around, attention=call.module)
             out = next((other for other in layer.inner if _projects(other, attention)), None)
             if out is not None and (matrix := _matrix(out, attention)) is not None:
-                told = replace(told, out=matrix, out_bias=getattr(out.module, "bias", None))
+                block = replace(block, out=matrix, out_bias=getattr(out.module, "bias", None))
                 branch = next((branch for branch in layer.branches if branch.attention is attention), None)
                 norm = None
                 if branch is not None and is_same(branch.calls[-1].gave, out.gave):
@@ -271,8 +271,8 @@ def modules_around(recording: Recording, layers: Sequence[ModelLayer], *, has_sc
                     norms = {"pre": branch.before, "residual-post": branch.within, "post": branch.after}
                     there = [(placement, call) for placement, call in norms.items() if call is not None]
                     if len(there) == 1 and (kind := _norm(there[0][1])) is not None:
-                        norm, told = there[0][1].module, replace(told, placement=there[0][0], norm=kind)
-                around = replace(around, out=out.module, norm=norm, attention_block=told)
+                        norm, block = there[0][1].module, replace(block, placement=there[0][0], norm=kind)
+                around = replace(around, out=out.module, norm=norm, attention_block=block)
         yield around
 
 

@@ -211,32 +211,32 @@ def _record(
     passes = Passes(model, call or model)
 
     def recorded(turned: bool) -> tuple[Pass, Found]:
-        ids = [each if each is None or not turned else each.T for each in (source, target)]
-        first = passes.run(*(each for each in ids if each is not None), is_searching=True)
+        ids = [tensor if tensor is None or not turned else tensor.T for tensor in (source, target)]
+        first = passes.run(*(tensor for tensor in ids if tensor is not None), is_searching=True)
         return first, find_attention(passes, first, *ids, pad_id)
 
-    first, found, error = None, None, None
+    first, result, error = None, None, None
     try:
-        first, found = recorded(turned=False)
+        first, result = recorded(turned=False)
     except OptionError as why:
         error = why
-    if may_turn and (found is None or not found.attentions):
+    if may_turn and (result is None or not result.attentions):
         try:
             turned = recorded(turned=True)
         except OptionError:
             pass
         else:
             if turned[1].attentions:
-                (first, found), error = turned, None
+                (first, result), error = turned, None
     if error is not None:
         raise error from error.__cause__
-    assert first is not None and found is not None
+    assert first is not None and result is not None
     softmaxes = first.seen.softmaxes
-    groups = groupby(found.attentions, key=lambda one: one.group)
+    groups = groupby(result.attentions, key=lambda one: one.group)
     return Recorded(
         first.returned,
         [AttentionCall.of([*group], softmaxes) for _, group in groups],
-        found.unseen,
+        result.unseen,
         {softmax.module: softmax.shape[-1] for softmax in softmaxes},
     )
 

@@ -105,14 +105,14 @@ def record(
     encoder, has_both = encoder_modules(inner), inner.config.is_encoder_decoder
     running = RunningModules(model)
     tap = OperatorTap(running)
-    recorded, told = Recorded(None, [], (), {}), set[int]()
+    recorded, softmax_numbers = Recorded(None, [], (), {}), set[int]()
 
     def record_call(call: Call) -> None:
         module, weights = call.module, call.weights
         if len(weights) != 1:
             raise OptionError(f"the model's attention works on {len(weights)} sentences where one was given")
         if (softmax := tap.softmax_of(weights)) is not None:
-            told.add(softmax.number)
+            softmax_numbers.add(softmax.number)
             recorded.softmax_columns[running.innermost] = softmax.shape[-1]
         masked = call.masked.expand(weights.shape)[0]
         is_causal = getattr(module, "is_causal", None)
@@ -146,7 +146,10 @@ def record(
     others = {
         softmax.module: softmax.fault or "it does not call transformers' attention interface"
         for softmax in tap.seen.softmaxes
-        if softmax.number not in told and softmax.value is not None and softmax.n_free > 1 and not is_parameter(softmax.value)
+        if softmax.number not in softmax_numbers
+        and softmax.value is not None
+        and softmax.n_free > 1
+        and not is_parameter(softmax.value)
     }
     others |= tap.seen.unseen
     found = {call.module for call in recorded.calls}

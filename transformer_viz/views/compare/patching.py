@@ -85,7 +85,11 @@ def show(runs: Runs, asked: tuple[Asked, Asked], device: str, kind: Kind) -> lis
 
 def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
     # Of a deep model all heads at once are more than a page has room for, and its layers say which heads to look at.
-    by = "layer" if max(each.n_layers * each.n_heads for each in runs[0].attentions.values()) > _MOST_ROWS else "head"
+    by = (
+        "layer"
+        if max(attention.n_layers * attention.n_heads for attention in runs[0].attentions.values()) > _MOST_ROWS
+        else "head"
+    )
     controls = st.container(horizontal=True, vertical_alignment="bottom", key="patch-controls")
     with controls:
         by = link.segmented_control(say("What is put"), _BY_WORDS, key="patch_by", default=by, label_visibility="collapsed")
@@ -98,36 +102,36 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
     place = st.empty()
     place.caption(size)
     cost = float(extent.n_places * extent.n_tokens) * model.n_parameters
-    found = compute(say("Putting each place of A into B"), cost, patches.patch, model, *runs, by=by, **some)
+    patching = compute(say("Putting each place of A into B"), cost, patches.patch, model, *runs, by=by, **some)
     addresses = {
-        f"{row}:{column + 1}": found.at(row, column)
-        for kind, effects in found.effects.items()
-        for row in places_of(found, kind)
+        f"{row}:{column + 1}": patching.at(row, column)
+        for kind, effects in patching.effects.items()
+        for row in places_of(patching, kind)
         for column in range(effects.shape[-1])
     }
     about = say("Kind, layer, head and position of A, all from 1. A click on a cell below chooses it too.")
     with controls:
         address = link.selectbox(say("Place of A"), [_LARGEST, *addresses], key="patch_place", help=about, width=240)
-    chosen = addresses.get(address) or found.largest(1)[0]
+    chosen = addresses.get(address) or patching.largest(1)[0]
     # Where the runs part, and which places bring back most.
-    ours, other = (f"**{of_run(token)}**" for token in found.tokens)
+    ours, other = (f"**{of_run(token)}**" for token in patching.tokens)
     best = []
-    for each in found.largest(3):
-        at = f"{place_words(each.query)} {of_run(runs[0].labels(each.place.kind)[0][each.query])}"
-        value = signed_words(each.value, 2)
-        best.append(say("**{value}** ({head}, {place})", value=value, head=_name(each.place), place=at))
+    for effect in patching.largest(3):
+        at = f"{place_words(effect.query)} {of_run(runs[0].labels(effect.place.kind)[0][effect.query])}"
+        value = signed_words(effect.value, 2)
+        best.append(say("**{value}** ({head}, {place})", value=value, head=_name(effect.place), place=at))
     place.markdown(
         say(
             "At step {step} A writes {ours} and B {other}. Of the difference between their logits one place "
             "of A, put into B alone, brings back at most {best}. 0: nothing changes. 1: B finds {ours} "
             "as probable as A.",
-            step=found.step + 1,
+            step=patching.step + 1,
             ours=ours,
             other=other,
             best=enumerated(best),
         )
     )
-    effects = _maps(runs, found, chosen)
+    effects = _maps(runs, patching, chosen)
     st.caption(
         say(
             "{size} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: the "
@@ -140,7 +144,7 @@ def _patch(runs: Runs, model: LoadedModel, kind: Kind) -> list[Any]:
     words = say("Writing B with this place of A")
     changed = compute(words, cost, patches.patched_run, model, *runs, chosen.place, chosen.query)
     with st.container(key="patched-run"):
-        shown.show(_content(runs, found, chosen, changed), key="compare-patched")
+        shown.show(_content(runs, patching, chosen, changed), key="compare-patched")
     return [effects, changed]
 
 
@@ -219,13 +223,13 @@ def _name(place: AttentionAddress) -> str:
     return say("{title} of {kind}", title=title, kind=kind_words(place.kind))
 
 
-def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedRun) -> dict[str, Any]:
+def _content(runs: Runs, patching: Patching, chosen: PatchEffect, changed: PatchedRun) -> dict[str, Any]:
     """The content that `shown.show` draws: strips of A, of B and of what came of it, and the probabilities of both tokens."""
     a, b = runs
     # As `output_strip`; what both runs wrote before is given.
     patched = []
     for t, (token, p) in enumerate(zip(changed.tokens, changed.probabilities, strict=True)):
-        is_given, text = t < found.step, display_token(token)
+        is_given, text = t < patching.step, display_token(token)
         fields: dict[str, Any] = {"step": t + 1, "token": text, "p": probability_words(p, 2)}
         title = (
             say("step {step}: {token}, probability {p}, as in both", **fields)
@@ -244,8 +248,8 @@ def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedR
         "apart": apart,
         "hint": say("what A, B and B with one place of A write, step by step"),
     }
-    ours, other = map(display_token, found.tokens)
-    of_a, of_b = found.differences
+    ours, other = map(display_token, patching.tokens)
+    of_a, of_b = patching.differences
     leads = (of_a, of_b, of_b + chosen.value * (of_a - of_b))
     cells = {
         say("probability of {token}", token=ours): [probability_words(p, 2) for p, _ in changed.of_both],
@@ -253,8 +257,8 @@ def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedR
         say("logit of {ours} less that of {other}", ours=ours, other=other): [signed_words(lead, 2) for lead in leads],
     }
     rows = [{"what": what, "cells": row, "kind": None, "is_text": False} for what, row in cells.items()]
-    read, wrote = a.labels(chosen.place.kind)[0][chosen.query], changed.tokens[found.step]
-    of = next((name for name, token in zip("AB", found.tokens, strict=True) if token == wrote), None)
+    read, wrote = a.labels(chosen.place.kind)[0][chosen.query], changed.tokens[patching.step]
+    of = next((name for name, token in zip("AB", patching.tokens, strict=True) if token == wrote), None)
     most_probable = say("which neither wrote") if of is None else say("as in {run}", run=of)
     sentence = say_sentence(
         "{run} is B with {place} of A at {token_place} {token}: it brings back {value}, and at that step {wrote} is most "
@@ -270,7 +274,7 @@ def _content(runs: Runs, found: Patching, chosen: PatchEffect, changed: PatchedR
     return {
         "sentence": sentence,
         "strips": [strip],
-        "caption": say("How probable both tokens are at step {step}", step=found.step + 1),
-        "columns": [say("at step {step}", step=found.step + 1), "A", "B", "B′"],
+        "caption": say("How probable both tokens are at step {step}", step=patching.step + 1),
+        "columns": [say("at step {step}", step=patching.step + 1), "A", "B", "B′"],
         "rows": rows,
     }

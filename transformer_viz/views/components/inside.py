@@ -116,10 +116,10 @@ def _paint(cells: Sequence[Cell], palette: np.ndarray) -> None:
     that are a hundred times as large as all others, beside which nothing else would have any colour: those few are drawn no
     stronger."""
     vectors = [cell for cell in cells if "numbers" in cell]
-    found = np.abs(np.concatenate([[], *[cell["numbers"] for cell in vectors]]))
+    sizes = np.abs(np.concatenate([[], *[cell["numbers"] for cell in vectors]]))
     # A run with a mistake may have numbers that are none.
-    found = found[np.isfinite(found)]
-    most = float(np.quantile(found, _ALMOST_ALL) or found.max() or 1.0) if len(found) else 1.0
+    sizes = sizes[np.isfinite(sizes)]
+    most = float(np.quantile(sizes, _ALMOST_ALL) or sizes.max() or 1.0) if len(sizes) else 1.0
     for cell in vectors:
         places, picture = np.nan_to_num(cell["numbers"] / most, nan=0.0).clip(-1, 1), BytesIO()
         Image.fromarray(palette[(127.5 + 127.5 * places).round().astype(int)][None]).save(picture, "PNG")

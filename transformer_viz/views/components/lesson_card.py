@@ -282,8 +282,8 @@ class _Card:
         st.html(f'<p class="lesson-say">{escape(self.say(f"card.{how}", row=row))}</p>')
         if flags:
             named = "painted" if asked.is_several else "your-flag" if asked.is_of_row else "your-word"
-            said = _with_code(self.say(f"card.{named}", said=_said(asked, flags, self.say)))
-            st.html(f'<p class="lesson-say lesson-flag" role="status">{said}</p>')
+            flagged = _with_code(self.say(f"card.{named}", said=_said(asked, flags, self.say)))
+            st.html(f'<p class="lesson-say lesson-flag" role="status">{flagged}</p>')
         if not flags and asked.is_several:
             # Nothing painted is an answer too: that the row may look at all.
             st.session_state[_NONE] = len(asked.options) - 1
@@ -322,12 +322,12 @@ class _Card:
         has not drawn was not done."""
         state, step, worded, place = st.session_state, self.step, self.say, self.place
         # The page as it stands, with every value, as `Action.is_done` compares it.
-        page, said = place.start.page if self.here == "learn" else self.here, link.all_words()
-        if "mistake" in said:
+        page, words = place.start.page if self.here == "learn" else self.here, link.all_words()
+        if "mistake" in words:
             titles = {title: name for name, title in MISTAKE_TITLES.items()}
-            said["mistake"] = titles.get(said["mistake"], said["mistake"])
+            words["mistake"] = titles.get(words["mistake"], words["mistake"])
         names = names_of_page(page)
-        now = Link(page, {name: word for name, word in said.items() if name in names})
+        now = Link(page, {name: word for name, word in words.items() if name in names})
         before = state.setdefault(BEFORE, now) if is_whole else now
         if step.do is not None and is_whole and not self.is_unread:
             self.shown = replace(self.shown, is_done=self.shown.is_done or step.do.is_done(before, now))
@@ -377,19 +377,19 @@ class _Card:
 
     def _element(self, piece: Piece) -> str:
         """Makes the HTML of a piece; what a lesson says is text alone."""
-        said = escape(piece.text)
+        text = escape(piece.text)
         if piece.style == "link":
             both = "&" if "?" in piece.target else "?"
             target = f"{piece.target}{both}{lesson_place.KEY}={quote(self.place.word)}"
-            return f'<a href="{escape(target)}" target="_self">{said}</a>'
+            return f'<a href="{escape(target)}" target="_self">{text}</a>'
         if piece.style == "image":
             file, source = self.place.lesson.file.parent / piece.target, ""
             with suppress(OSError, TransformerVizError):
                 data = base64.b64encode(read_bytes(file, _LARGEST_IMAGE)).decode("ascii")
                 source = f"data:{mimetypes.guess_type(file.name)[0] or 'image/png'};base64,{data}"
-            return f'<img alt="{said}" src="{source}">'
+            return f'<img alt="{text}" src="{source}">'
         tag = _TAGS.get(piece.style)
-        return f"<{tag}>{said}</{tag}>" if tag else said
+        return f"<{tag}>{text}</{tag}>" if tag else text
 
 
 def _rules(fold: str, point: str, here: str) -> str:

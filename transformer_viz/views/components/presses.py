@@ -28,8 +28,8 @@ def fresh(told: Any, heard_key: str) -> list[Any]:
         told: the presses, as the browser says them.
         heard_key: where the session has the number of the newest that it has heard.
     """
-    state, heard = st.session_state, st.session_state.get(heard_key, 0)
-    numbered = [each for each in told if isinstance(each, Mapping)] if isinstance(told, list) else []
-    unheard = [each for each in numbered if type(each.get("n")) is int and heard < each["n"] < _MOST]
-    state[heard_key] = max([heard, *(each["n"] for each in unheard)])
-    return [each.get("what") for each in unheard]
+    state, newest = st.session_state, st.session_state.get(heard_key, 0)
+    numbered = [press for press in told if isinstance(press, Mapping)] if isinstance(told, list) else []
+    unheard = [press for press in numbered if type(press.get("n")) is int and newest < press["n"] < _MOST]
+    state[heard_key] = max([newest, *(press["n"] for press in unheard)])
+    return [press.get("what") for press in unheard]

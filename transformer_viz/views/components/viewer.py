@@ -147,12 +147,12 @@ def text_box(default: str, *, is_long: bool, most: int) -> None:
 
 
 def _hear_text() -> None:
-    state, told = st.session_state, (st.session_state.get(TEXT_KEY) or {}).get("at")
-    if not isinstance(told, Mapping) or not _is_new(told.get("n"), _TEXT_HEARD) or not isinstance(told.get("text"), str):
+    state, report = st.session_state, (st.session_state.get(TEXT_KEY) or {}).get("at")
+    if not isinstance(report, Mapping) or not _is_new(report.get("n"), _TEXT_HEARD) or not isinstance(report.get("text"), str):
         return
-    state.text = state[_TEXT] = told["text"]
-    state[_TEXT_HEARD] = told["n"]
-    own_text.chosen(is_followed=told.get("isEntered") is False)
+    state.text = state[_TEXT] = report["text"]
+    state[_TEXT_HEARD] = report["n"]
+    own_text.chosen(is_followed=report.get("isEntered") is False)
 
 
 def _follows(trace: Trace) -> bool:
@@ -424,42 +424,42 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
 
 def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None:
     """Takes what the browser shows now; nonsense is passed over, and the page brings the rest into range."""
-    state, told = st.session_state, (st.session_state.get(KEY) or {}).get("at")
-    if not isinstance(told, Mapping) or not _is_new(told.get("n"), _HEARD):
+    state, report = st.session_state, (st.session_state.get(KEY) or {}).get("at")
+    if not isinstance(report, Mapping) or not _is_new(report.get("n"), _HEARD):
         return
-    state[_HEARD] = told["n"]
-    kind, layer, head = told.get("kind"), told.get("layer"), told.get("head")
+    state[_HEARD] = report["n"]
+    kind, layer, head = report.get("kind"), report.get("layer"), report.get("head")
     if kind in KIND_TITLES and type(layer) is int and (head in COMBINED or type(head) is int):
         state.kind, state.layer, state.head = kind, layer, head
     # What there is not, of another training or text, the page brings into range.
     for name in ("moment", "position", "row"):
-        if type(number := told.get(name)) is int and 0 <= number < _MOST_PRESSES:
+        if type(number := report.get(name)) is int and 0 <= number < _MOST_PRESSES:
             state[name] = number
     # A table of heads has none.
-    if "lines" in told:
-        state.lines = lines if (lines := told["lines"]) in _LINES else ""
-    if isinstance(measure := told.get("measure"), str):
+    if "lines" in report:
+        state.lines = lines if (lines := report["lines"]) in _LINES else ""
+    if isinstance(measure := report.get("measure"), str):
         state.measure = "" if measure == "weights" else measure
-    if told.get("run") == state.get("run") and type(step := told.get("step")) is int and 0 <= step < _MOST_PRESSES:
-        state.step, pin = str(step + 1), told.get("pin")
-        if isinstance(pin, list) and len(pin) in (0, 2) and all(each is None or type(each) is int for each in pin):
+    if report.get("run") == state.get("run") and type(step := report.get("step")) is int and 0 <= step < _MOST_PRESSES:
+        state.step, pin = str(step + 1), report.get("pin")
+        if isinstance(pin, list) and len(pin) in (0, 2) and all(place is None or type(place) is int for place in pin):
             focus.set_pin(tuple(pin))
             state.pinned_in = (state.run, state.kind)
-        state[_VIEW] = (state.run, _view_of(told).to_browser())
+        state[_VIEW] = (state.run, _view_of(report).to_browser())
     else:
         state.pop(_VIEW, None)
-    for cell in presses.fresh(told.get("cells"), _CELLS):
+    for cell in presses.fresh(report.get("cells"), _CELLS):
         on_cell(cell)
-    way = told.get("way")
+    way = report.get("way")
     if isinstance(way, Mapping) and isinstance(way.get("name"), str) and _is_new(way.get("n"), _WAY):
         state[_WAY] = way["n"]
         on_way(way["name"])
 
 
-def _view_of(told: Mapping[str, Any]) -> View:
+def _view_of(report: Mapping[str, Any]) -> View:
     """Reads the view that the browser says it shows."""
     names = ("kind", "layer", "head", "step", "lines", "measure")
-    pin, values = told.get("pin"), cast(dict[str, Any], {name: told.get(name) for name in names})
+    pin, values = report.get("pin"), cast(dict[str, Any], {name: report.get(name) for name in names})
     return View(**values, pin=tuple(pin) if isinstance(pin, list) else ())
 
 

@@ -27,8 +27,8 @@ def _name(now: str) -> str:
 @cache
 def texts() -> dict[str, str]:
     """The module in each language, by its name."""
-    found = {}
-    for each in language.languages():
-        with language.speaking(each):
-            found[name()] = text()
-    return found
+    modules = {}
+    for code in language.languages():
+        with language.speaking(code):
+            modules[name()] = text()
+    return modules

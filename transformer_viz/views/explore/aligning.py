@@ -57,34 +57,34 @@ def show(shown: Shown) -> None:
         _show_found(shown.tokens, *request)
 
 
-def _show_found(trace: Trace, model: "LoadedModel", by: str, asked: tuple[str, ...]) -> None:
+def _show_found(trace: Trace, model: "LoadedModel", by: str, request: tuple[str, ...]) -> None:
     """Draws which heads align best. The best one is chosen once: somebody may choose another one then."""
     # Here, because a file is looked at where there is no torch.
     from transformer_viz.views.cache import runs
 
     state = st.session_state
     try:
-        found = runs.alignment_heads(model, by, trace.source)
+        result = runs.alignment_heads(model, by, trace.source)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    if state.aligned_taken != asked:
+    if state.aligned_taken != request:
         # Its box stands on the page already.
-        state.aligned_taken, state.aligner_wanted = asked, AlignmentHead(found.best().layer, found.best().head)
+        state.aligned_taken, state.aligner_wanted = request, AlignmentHead(result.best().layer, result.best().head)
         st.rerun()
-    st.markdown(literal(summary(found)))
+    st.markdown(literal(summary(result)))
     columns = {
-        "head": [str(each) for each in found.heads],
-        "error rate, writing": [each.errors["writes"] for each in found.heads],
-        "error rate, reading": [each.errors["reads"] for each in found.heads],
-        "links right": [each.precision for each in found.heads],
-        "links found": [each.recall for each in found.heads],
-        "agreement": [each.agreement for each in found.heads],
-        "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
+        "head": [str(head) for head in result.heads],
+        "error rate, writing": [head.errors["writes"] for head in result.heads],
+        "error rate, reading": [head.errors["reads"] for head in result.heads],
+        "links right": [head.precision for head in result.heads],
+        "links found": [head.recall for head in result.heads],
+        "agreement": [head.agreement for head in result.heads],
+        "change of log p": [None if head.effect is None else head.effect.value for head in result.heads],
     }
     known = dict(pd.DataFrame(columns).dropna(axis="columns", how="all"))
     table.show(known, say("The heads that align, the best first"), places=3)
-    st.code(f"alignment_heads={found.alignment_heads}", language="python")
+    st.code(f"alignment_heads={result.alignment_heads}", language="python")
 
 
 def summary(found: AlignmentHeads) -> str:

@@ -32,28 +32,28 @@ def held(trace: Trace, *, is_offered: bool) -> Measured:
     state, why, results = st.session_state, "", list[Attribution]()
     try:
         made = "measure = {}.attributions[{}]"
-        results = [record(each, Call(made, trace, name)) for name, each in trace.attributions.items()]
+        results = [record(result, Call(made, trace, name)) for name, result in trace.attributions.items()]
     except TraceError as error:
         why = str(error)
     switch = switched() if is_offered else MEASURES[0]
     link.option("cause_mode", MODES)
-    found: dict[Kind, Attribution] = {}
+    by_kind: dict[Kind, Attribution] = {}
     if switch != "weights" and not why:
-        found, why = _found(trace, results, switch)
-    methods = {each.method for each in results}
+        by_kind, why = _found(trace, results, switch)
+    methods = {result.method for result in results}
     buttons = {"weights", switch, *(name for name, of in OF_SWITCH.items() if of in methods)}
     if not is_offered or buttons == {"weights"}:
         return Measured()
     # The one of a link stands among the buttons too.
-    modes = dict.fromkeys([*(each.mode for each in results if each.method == BY_CAUSE and each.mode), state.cause_mode])
+    modes = dict.fromkeys([*(result.mode for result in results if result.method == BY_CAUSE and result.mode), state.cause_mode])
 
     def draw_row() -> None:
         """Draws which measure of the file it is, what it is, and what is in its way."""
         if switch == "weights":
             return
         about = ""
-        if found:
-            one = next(iter(found.values()))
+        if by_kind:
+            one = next(iter(by_kind.values()))
             help_ = literal(glossary.sentence({BY_VALUE: "value-weighted norm", BY_CAUSE: "cause"}[one.method]))
             about = say(
                 "{upper}, as the file has it. {help}.",
@@ -64,18 +64,18 @@ def held(trace: Trace, *, is_offered: bool) -> Measured:
         if why:
             st.info(literal(why), icon=":material/block:")
 
-    return Measured(switch, found, draw_row, tuple(each for each in MEASURES if each in buttons))
+    return Measured(switch, by_kind, draw_row, tuple(measure for measure in MEASURES if measure in buttons))
 
 
 def _found(trace: Trace, held: Sequence[Attribution], switch: str) -> tuple[dict[Kind, Attribution], str]:
     """The results of a measure by kinds, and why there is none of the kind in focus."""
     method = OF_SWITCH[switch]
     state, mode = st.session_state, st.session_state.cause_mode if switch == "cause" else None
-    there = {each.kind: each for each in held if each.method == method and (mode is None or each.mode == mode)}
+    there = {result.kind: result for result in held if result.method == method and (mode is None or result.mode == mode)}
     if not there:
         title = TITLES[method]
         known = enumerated(
-            dict.fromkeys(say("{title} of {kind}", title=say(each.title), kind=kind_words(each.kind)) for each in held)
+            dict.fromkeys(say("{title} of {kind}", title=say(result.title), kind=kind_words(result.kind)) for result in held)
         ) or say("no measure at all")
         wanted = say("{measure} by {mode}", measure=say(title), mode=say(mode)) if mode else say(title)
         return {}, say(
@@ -91,7 +91,7 @@ def _found(trace: Trace, held: Sequence[Attribution], switch: str) -> tuple[dict
         return kept, say(
             "This file holds {title} of {listed}, and none of {kind}.", title=title, listed=some, kind=kind_words(state.kind)
         )
-    return {kind: each for kind, each in there.items() if switch == "value" or kind == state.kind}, ""
+    return {kind: result for kind, result in there.items() if switch == "value" or kind == state.kind}, ""
 
 
 def draw_boxes(switch: str, modes: Sequence[str], about: str) -> None:

@@ -43,12 +43,12 @@ def show(shown: Shown) -> None:
     head = HeadAddress(state.kind, state.layer, state.head)
     try:
         if shown.model is None:
-            found = _of_file(trace, row_address(head, row))
+            inside = _of_file(trace, row_address(head, row))
         else:
             # Here, because a file has this tab where there is no model.
             from transformer_viz.views.cache import runs
 
-            found = runs.inside(shown.model, trace, head, row)
+            inside = runs.inside(shown.model, trace, head, row)
     except NotSeenError as error:
         state.inside_untold = state.run
         st.info(literal(str(error)), icon=":material/info:")
@@ -56,21 +56,21 @@ def show(shown: Shown) -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    if found is None:
+    if inside is None:
         return
-    key = key if key is not None and key < len(found.key_tokens) else None
+    key = key if key is not None and key < len(inside.key_tokens) else None
     # Whether there is such a number in this row is seen where it is explained.
     allowed = say("the name of a number and its place, as weight.5 or key.5.1")
     explained = partial(link.hidden, "explained", lambda address: _NUMBER.fullmatch(address) is not None, allowed)
     explained()
-    way = _way(found, key)
+    way = _way(inside, key)
     explained()
     is_large = display_options.current().is_large
     looks = picture.Looks(style.theme(), is_large)
-    picture.show(found, way, looks, key, lambda pressed: _pressed(pressed, way), state.get("inside_wanted", 0))
+    picture.show(inside, way, looks, key, lambda pressed: _pressed(pressed, way), state.get("inside_wanted", 0))
     if not is_large:
-        said = Call(explanations.explain, found, state.explained) if state.explained else Call("{}.weights", found)
-        code.show(Call("print({})", said), key="code_of_tab")
+        printed = Call(explanations.explain, inside, state.explained) if state.explained else Call("{}.weights", inside)
+        code.show(Call("print({})", printed), key="code_of_tab")
 
 
 def _of_file(trace: Trace, address: str) -> Inside | None:

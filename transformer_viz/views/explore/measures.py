@@ -41,12 +41,12 @@ class Measuring:
         if self._switch == "weights":
             return
         self._method = OF_SWITCH[self._switch]
-        title, known = say(METHODS[self._method].title), [each for each in KINDS_WITH_CAUSES if each in trace.kinds]
+        title, known = say(METHODS[self._method].title), [kind for kind in KINDS_WITH_CAUSES if kind in trace.kinds]
         if words.is_on(trace):
             self._refused = say("{title} is measured on tokens, not on words. Choose *tokens* above.", title=title)
             return
         if state.kind not in KINDS_WITH_CAUSES:
-            others = one_of(kind_words(each) for each in known)
+            others = one_of(kind_words(kind) for kind in known)
             more = say("Choose {others}.", others=others) if others else say("This model has nothing else.")
             name = kind_words(state.kind).capitalize()
             self._refused = say(
@@ -58,11 +58,11 @@ class Measuring:
         try:
             # Of every kind by value, since small maps have it; else of the one in focus.
             for kind in (kind for kind in known if self._method == BY_VALUE or kind == state.kind):
-                found = runs.attribution(*self._run, self._method, self._mode, kind, waits=False)
-                if found is None:
+                result = runs.attribution(*self._run, self._method, self._mode, kind, waits=False)
+                if result is None:
                     self._missing.append(kind)
                 else:
-                    self._found[kind] = found
+                    self._found[kind] = result
         except TransformerVizError as error:
             self._refused = str(error)
 

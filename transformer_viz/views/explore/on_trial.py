@@ -150,17 +150,17 @@ def _sentence(trace: Trace, model: LoadedModel) -> str:
     name, points, need = name_of(state.layer, state.head), "", ""
     if link.asked(VERDICT, of[VERDICT]):
         verdicts = {mode: computed(judge_attention, model, trace, mode=mode, kind=state.kind) for mode in _modes(model)}
-        known = ((mode, found) for mode, found in verdicts.items() if found is not None)
+        known = ((mode, verdict) for mode, verdict in verdicts.items() if verdict is not None)
         points = say("; ").join(
-            say("by {mode}, {name}", mode=say(mode), name=verdict_words(found.at(name), found)) for mode, found in known
+            say("by {mode}, {name}", mode=say(mode), name=verdict_words(verdict.at(name), verdict)) for mode, verdict in known
         )
     if isinstance(state.head, int) and link.asked(KNOCK_OUT, of[KNOCK_OUT]):
         place = HeadAddress(state.kind, state.layer, state.head)
         head = None if state.trial_every else place
-        found = computed(_knock_out, model, _texts_of(trace, model), state.trial_how, head)
-        if found is not None:
-            effect, right = found.at(place), round(found.exact_before.value * found.n_texts)
-            if found.n_texts == 1:
+        result = computed(_knock_out, model, _texts_of(trace, model), state.trial_how, head)
+        if result is not None:
+            effect, right = result.at(place), round(result.exact_before.value * result.n_texts)
+            if result.n_texts == 1:
                 need = (
                     say("without this head the answer stays")
                     if effect.exact.value
@@ -169,7 +169,7 @@ def _sentence(trace: Trace, model: LoadedModel) -> str:
             elif not right:
                 need = say(
                     "none of {n_texts} answers is right with all heads, so none can stay without this one",
-                    n_texts=found.n_texts,
+                    n_texts=result.n_texts,
                 )
             else:
                 stay = say(
@@ -217,20 +217,25 @@ def _show_verdict(trace: Trace, model: LoadedModel) -> None:
     if not _is_asked(VERDICT, trace, model, say("Judge this run")):
         return
     cost = _cost(trace, model, len(trace.labels(state.kind)[1]) + 4.0 * trace.n_steps)
-    found = {
+    verdicts = {
         mode: compute(
             say("Taking tokens away by {mode}", mode=say(mode)), cost, judge_attention, model, trace, mode=mode, kind=state.kind
         )
         for mode in modes
     }
     st.markdown(f"**{literal(_sentence(trace, model))}**")
-    if display_options.current().is_large or not any(each.n_judged for each in found.values()):
+    if display_options.current().is_large or not any(verdict.n_judged for verdict in verdicts.values()):
         return
-    _draw_maps(found, trace)
-    first = next(iter(found.values()))
+    _draw_maps(verdicts, trace)
+    first = next(iter(verdicts.values()))
     judged = say("; ").join(
-        say("by {mode}, {n_judged} are judged and {each}", mode=say(mode), n_judged=each.n_judged, each=left_out_words(each))
-        for mode, each in found.items()
+        say(
+            "by {mode}, {n_judged} are judged and {each}",
+            mode=say(mode),
+            n_judged=verdict.n_judged,
+            each=left_out_words(verdict),
+        )
+        for mode, verdict in verdicts.items()
     )
     missing = "".join(
         say(" {measure}: {why}", measure=say(METHODS[name].title), why=why) for name, why in first.missing.items()
@@ -246,8 +251,10 @@ def _show_verdict(trace: Trace, model: LoadedModel) -> None:
         missing=missing,
     )
     st.caption(literal(words))
-    name, said = map_address(state.kind, state.layer, state.head), "print({0}.at({1}), {0}.n_judged, {0}.n_left_out)"
-    code.show(*(Call(said, each, name) for each in found.values()), call(Verdicts.to_frame, first), key="code_of_tab")
+    name, template = map_address(state.kind, state.layer, state.head), "print({0}.at({1}), {0}.n_judged, {0}.n_left_out)"
+    code.show(
+        *(Call(template, verdict, name) for verdict in verdicts.values()), call(Verdicts.to_frame, first), key="code_of_tab"
+    )
 
 
 def _draw_maps(found: Mapping[str, Verdicts], trace: Trace) -> None:
@@ -315,31 +322,31 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
     longest = max(map(len, read)) if model.task is None else max(model.task.evaluated_lengths)
     n_heads = 1 if head else len(all_heads(model.network.sizes))
     cost = 2.0 * longest * n_texts * (2 + n_heads) * model.n_parameters
-    found = compute(say("Taking heads away"), cost, _knock_out, model, texts, state.trial_how, head)
+    result = compute(say("Taking heads away"), cost, _knock_out, model, texts, state.trial_how, head)
     traces: list[Trace] | Call = [trace]
     if not isinstance(texts, Trace):
         lines = Call("texts = {}", [*texts]) if isinstance(texts, tuple) else Call(sample_texts, model, texts, 0)
         limit = "" if (most := _longest(model)) is None else f", max_length={most}"
         traces = Call(f"traces = [tv.decode({{}}, text{limit}) for text in {{}}]", model, lines)
-    record(found, Call(knock_out, model, traces, how=state.trial_how, heads=None if head is None else [head]))
+    record(result, Call(knock_out, model, traces, how=state.trial_how, heads=None if head is None else [head]))
     if words := _sentence(trace, model):
         st.markdown(f"**{literal(words)}**")
     if head is None:
-        _every(found, is_large=is_large)
+        _every(result, is_large=is_large)
     else:
-        [effect] = found.heads
+        [effect] = result.heads
         answers = (
             say("right answers")
-            if found.n_known == found.n_texts
+            if result.n_known == result.n_texts
             else say("what was written")
-            if not found.n_known
+            if not result.n_known
             else say("answers")
         )
-        before, without = percent_words(found.exact_before.value), percent_words(effect.exact.value)
+        before, without = percent_words(result.exact_before.value), percent_words(effect.exact.value)
         words = say(
             "{texts}, {answers}: {before} are written with all heads, {without} without this one{interval}; log p of each "
             "token of the answer changes by {change} nats on average.",
-            texts=count_words(found.n_texts, "text"),
+            texts=count_words(result.n_texts, "text"),
             answers=answers,
             before=before,
             without=without,
@@ -348,10 +355,10 @@ def _show_knock_out(trace: Trace, model: LoadedModel) -> None:
         )
         st.markdown(literal(words))
     if not is_large:
-        code.show(Call("print({0}.exact_before, {0}.heads)", found), key="code_of_tab")
+        code.show(Call("print({0}.exact_before, {0}.heads)", result), key="code_of_tab")
 
 
-def _every(found: KnockOut, *, is_large: bool) -> None:
+def _every(result: KnockOut, *, is_large: bool) -> None:
     """Draws two heatmaps of the kind in focus, and a table of all heads."""
     state = st.session_state
     at = (state.layer, state.head)
@@ -363,16 +370,16 @@ def _every(found: KnockOut, *, is_large: bool) -> None:
         )
         key, file = f"trial-{number}", f"knock-out-{number}"
         with column:
-            chart.draw(figures.knock_out, found, state.kind, number, at, key=key, words=words, file=file)
+            chart.draw(figures.knock_out, result, state.kind, number, at, key=key, words=words, file=file)
     if is_large:
         return
-    stays, lost = [each.stays.ends for each in found.heads], [each.log_p.ends for each in found.heads]
+    stays, lost = [effect.stays.ends for effect in result.heads], [effect.log_p.ends for effect in result.heads]
     columns = {
-        "head": [head_label(each.place.layer, each.place.head) for each in found.heads],
-        "attention": [known(each.place.kind) for each in found.heads],
-        "answers that stay": [each.stays.value for each in found.heads],
+        "head": [head_label(effect.place.layer, effect.place.head) for effect in result.heads],
+        "attention": [known(effect.place.kind) for effect in result.heads],
+        "answers that stay": [effect.stays.value for effect in result.heads],
         "answers that stay, 95 %": ["" if ends is None else interval_words(ends, percent_words) for ends in stays],
-        "log p lost": [-each.log_p.value for each in found.heads],
+        "log p lost": [-effect.log_p.value for effect in result.heads],
         # `0.0 -`, since a `-` alone makes -0.000 of 0.
         "log p lost, 95 %": [
             "" if ends is None else say("{ends:.3f} to {ends2:.3f}", ends=0.0 - ends[1], ends2=0.0 - ends[0]) for ends in lost
@@ -421,12 +428,12 @@ def _show_curves(trace: Trace, model: LoadedModel) -> None:
     maps = tuple(dict.fromkeys(name_of(state.layer, head) for head in (state.head, "mean")))
     maps = (*maps, *_BESIDE)
     cost = _cost(trace, model, 2.0 * len(KS) * trace.n_steps * (len(maps) + 1 + N_RANDOM))
-    found = compute(say("Taking tokens away"), cost, _curves, model, trace, state.kind, mode, maps)
-    record(found, Call(faithfulness, model, trace, [curve.name for curve in found[:-2]], mode=mode, kind=state.kind))
-    if math.isnan(found[0].comprehensiveness[0].value):
+    curves = compute(say("Taking tokens away"), cost, _curves, model, trace, state.kind, mode, maps)
+    record(curves, Call(faithfulness, model, trace, [curve.name for curve in curves[:-2]], mode=mode, kind=state.kind))
+    if math.isnan(curves[0].comprehensiveness[0].value):
         st.info(say("No step can be judged: none has two tokens to choose from, one of which matters."), icon=":material/info:")
         return
-    own, (cause, random) = found[0], found[-2:]
+    own, (cause, random) = curves[0], curves[-2:]
     without_own, without_cause, without_random = (curve.comprehensiveness[0].value for curve in (own, cause, random))
     words = say(
         "Without the token that {name} looks at most, {without_own} of the probability of what was "
@@ -442,7 +449,7 @@ def _show_curves(trace: Trace, model: LoadedModel) -> None:
     )
     st.markdown(literal(words))
     alt = say("Probability lost by k. {words}", words=words)
-    figure = chart.draw(figures.faithfulness, found, key="trial-curves", words=alt, file="faithfulness")
+    figure = chart.draw(figures.faithfulness, curves, key="trial-curves", words=alt, file="faithfulness")
     if display_options.current().is_large:
         return
     rows = [
@@ -452,7 +459,7 @@ def _show_curves(trace: Trace, model: LoadedModel) -> None:
             say("lost without them"): without.value,
             say("lost with them alone"): alone.value,
         }
-        for curve in found
+        for curve in curves
         for k, without, alone in zip(KS, curve.comprehensiveness, curve.sufficiency, strict=True)
     ]
     with st.expander(say("The numbers")):

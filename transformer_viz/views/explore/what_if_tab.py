@@ -132,10 +132,10 @@ def _is_possible(vocabulary: "Vocabulary", word: str) -> bool:
 def _tokens(word: str) -> list[Token] | None:
     """`["a", "b"]`, or ids; None for what is no list of them."""
     try:
-        found = json.loads(word or "[]")
+        tokens = json.loads(word or "[]")
     except ValueError:
         return None
-    return found if isinstance(found, list) and all(type(each) in (str, int) for each in found) else None
+    return tokens if isinstance(tokens, list) and all(type(token) in (str, int) for token in tokens) else None
 
 
 def _token_controls(trace: Trace, model: "LoadedModel", vocabulary: "Vocabulary") -> None:

@@ -55,19 +55,19 @@ def show(setup: Setup) -> None:
         return
     given: dict[str, Any] = {"lengths": [int(word) for word in words], "padding": None if side == "own" else side}
     try:
-        found = compute(say("Reading the configuration"), _COST, masks, pasted, **given)
+        result = compute(say("Reading the configuration"), _COST, masks, pasted, **given)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    about = {"model_class": literal(found.model_class), "family": literal(found.family)}
-    if found.padding == "left":
+    about = {"model_class": literal(result.model_class), "family": literal(result.family)}
+    if result.padding == "left":
         st.markdown(say("**{model_class}** of the family {family}, padded on the left.", **about))
     else:
         st.markdown(say("**{model_class}** of the family {family}, padded on the right.", **about))
-    st.markdown("\n".join(f"- {literal(group.title)}" for group in found.groups))
-    for note in found.notes:
+    st.markdown("\n".join(f"- {literal(group.title)}" for group in result.groups))
+    for note in result.notes:
         st.markdown(literal(note))
     st.caption(say("A row is a query, a column a key: its place and its token. Behind a query stands how many keys it sees."))
     words_of = say("The mask of each kind of layer, each cell by its reason; the number is how many keys a query sees")
-    figure = chart.draw(masks_figure, found, key="config-masks-chart", words=words_of, file="masks")
-    code.show(figure, Call("print({})", found))
+    figure = chart.draw(masks_figure, result, key="config-masks-chart", words=words_of, file="masks")
+    code.show(figure, Call("print({})", result))

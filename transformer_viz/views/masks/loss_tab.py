@@ -22,22 +22,26 @@ def show(setup: Setup) -> None:
         )
         return
     traces = setup.forced()
-    found = call(losses, traces)
+    result = call(losses, traces)
     words = say("The loss of each target token; padding is left out")
-    figure = chart.draw(figures.token_losses, traces, found, key="lab-loss-chart", words=words, file="losses")
-    n_padding = int((~found.counted).sum())
+    figure = chart.draw(figures.token_losses, traces, result, key="lab-loss-chart", words=words, file="losses")
+    n_padding = int((~result.counted).sum())
     st.caption(
         say(
             "{count} real tokens and {n_padding} padded ones. Each cell names the token that should be "
             "written; the targets are read in one pass (teacher forcing).",
-            count=int(found.counted.sum()),
+            count=int(result.counted.sum()),
             n_padding=n_padding,
         )
     )
     means = (
-        (say("**Right:** padding left out"), found.loss, found.accuracy),
-        (say("**Wrong:** padding counted as tokens to predict"), found.loss_with_padding, found.accuracy_with_padding),
-        (say("**Wrong:** every padded position counted as right"), None, found.accuracy_padding_right),
+        (say("**Right:** padding left out"), result.loss, result.accuracy),
+        (
+            say("**Wrong:** padding counted as tokens to predict"),
+            result.loss_with_padding,
+            result.accuracy_with_padding,
+        ),
+        (say("**Wrong:** every padded position counted as right"), None, result.accuracy_padding_right),
     )
     for column, (words, loss, accuracy) in zip(st.columns(3), means, strict=True):
         with column, st.container(border=True):
@@ -45,4 +49,4 @@ def show(setup: Setup) -> None:
             if loss is not None:
                 st.markdown(say("loss {loss}", loss=rounded_words(loss, 4)))
             st.markdown(say("accuracy {accuracy:.4f}", accuracy=accuracy))
-    code.show(figure, Call("print({0}.loss, {0}.loss_with_padding)", found))
+    code.show(figure, Call("print({0}.loss, {0}.loss_with_padding)", result))

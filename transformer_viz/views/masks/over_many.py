@@ -108,24 +108,24 @@ def _share_words(setup: Setup, decoded: int, samples: int) -> str:
 
 def _words(run: EffectInProgress) -> str:
     """Says what is known of the effect so far, and of how many strings."""
-    if (found := run.found) is None:
+    if (effect := run.found) is None:
         return say("Nothing is known before the first {counted} strings are decoded.", counted=COUNTED)
     strings = (
         f"{run.samples}"
         if run.is_done
-        else say("the first {samples} of {samples2}", samples=found.samples, samples2=run.samples)
+        else say("the first {samples} of {samples2}", samples=effect.samples, samples2=run.samples)
     )
-    if found.exact_before is None or found.exact_after is None:
+    if effect.exact_before is None or effect.exact_after is None:
         return say(
-            "Of {strings} texts, **{changed}** come out differently.", strings=strings, changed=percent_words(found.changed, 1)
+            "Of {strings} texts, **{changed}** come out differently.", strings=strings, changed=percent_words(effect.changed, 1)
         )
     return say(
         "Over {strings} fresh strings of all lengths, in padded batches: exact match "
         "**{exact_before:.3f} → {exact_after:.3f}**; {changed} of the outputs changed.",
         strings=strings,
-        exact_before=found.exact_before,
-        exact_after=found.exact_after,
-        changed=percent_words(found.changed, 1),
+        exact_before=effect.exact_before,
+        exact_after=effect.exact_after,
+        changed=percent_words(effect.changed, 1),
     )
 
 

@@ -102,7 +102,7 @@ def _said_row(trace: Trace, kind: Kind) -> list[str]:
 def _maps(trace: Trace, view: View, fill: Fill, precision: Precision) -> None:
     """The three maps of the head in focus; of a kind whose scores are not known there are none."""
     looks, words = style.figure_style(), say("Scores before the mask, after it, and weights after the softmax.")
-    kinds, told = {}, hashlib.sha256(repr((fill, precision)).encode())
+    kinds, digest = {}, hashlib.sha256(repr((fill, precision)).encode())
     for kind, attention in trace.attentions.items():
         of_heads = {"numbers": list(attention.layers), "heads": attention.n_heads, "rows": _said_row(trace, kind)}
         kinds[kind] = {
@@ -111,14 +111,14 @@ def _maps(trace: Trace, view: View, fill: Fill, precision: Precision) -> None:
             **of_heads,
         }
         for numbers in (attention.scores, attention.reasons):
-            told.update(b"" if numbers is None else numbers.tobytes())
+            digest.update(b"" if numbers is None else numbers.tobytes())
 
     def figure(kind: Kind, layer: int, head: int) -> PlainFigure:
         at = map_address(kind, layer, head)
         return plain(figures.softmax_maps)(trace, at, head_softmax(trace, at, fill, precision), 0, style=looks)
 
-    n_bytes = sum(each.weights.nbytes for each in trace.attentions.values())
-    run, chosen = f"scores-{told.hexdigest()[:12]}", display_options.current()
+    n_bytes = sum(attention.weights.nbytes for attention in trace.attentions.values())
+    run, chosen = f"scores-{digest.hexdigest()[:12]}", display_options.current()
     viewer.show_one_head(kinds, figure, vars(view), run, chosen, page=PAGE, n_bytes=n_bytes)
 
 

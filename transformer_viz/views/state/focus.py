@@ -192,9 +192,9 @@ def set_pin(place: Pin) -> None:
 
 def _cell(word: str, sizes: tuple[int, int]) -> Pin:
     """`3,5`, `3` or `,5`; nothing where there is no such row and column."""
-    found = _CELL.fullmatch(word)
-    row, column = (int(each) - 1 if each else None for each in found.groups()) if found else (None, None)
-    is_there = all(each is None or 0 <= each < n for each, n in zip((row, column), sizes, strict=True))
+    match = _CELL.fullmatch(word)
+    row, column = (int(number) - 1 if number else None for number in match.groups()) if match else (None, None)
+    is_there = all(number is None or 0 <= number < n for number, n in zip((row, column), sizes, strict=True))
     return (row, column) if is_there and (row, column) != (None, None) else ()
 
 

@@ -205,8 +205,8 @@ def is_skipped() -> bool:
 
 def shown() -> Shown:
     """Reads the state of the card."""
-    found = _SHOWN.fullmatch(st.session_state.get(_CARD, ""))
-    return Shown() if found is None else Shown(bool(found[1]), int(found[2] or 0), found[3])
+    match = _SHOWN.fullmatch(st.session_state.get(_CARD, ""))
+    return Shown() if match is None else Shown(bool(match[1]), int(match[2] or 0), match[3])
 
 
 def draw_shown() -> None:
@@ -219,12 +219,12 @@ def _is_shown(word: str) -> bool:
 
 
 def _read_answer(word: str) -> Answer | None:
-    if (found := _ANSWERED.fullmatch(word)) is None:
+    if (match := _ANSWERED.fullmatch(word)) is None:
         return None
-    kind = next(kind for kind in KINDS if kind == found["kind"])
-    head = next((name for name in COMBINED if name == found["head"]), None)
-    spot = Spot(kind, int(found["layer"]), int(found["head"]) if head is None else head, int(found["row"]))
-    return Answer(spot, found["run"], found["words"])
+    kind = next(kind for kind in KINDS if kind == match["kind"])
+    head = next((name for name in COMBINED if name == match["head"]), None)
+    spot = Spot(kind, int(match["layer"]), int(match["head"]) if head is None else head, int(match["row"]))
+    return Answer(spot, match["run"], match["words"])
 
 
 # ---- what changes it, most of it for callbacks
@@ -323,7 +323,7 @@ def cookie() -> str:
 def _steps() -> dict[str, int]:
     state = st.session_state
     if _STEPS not in state:
-        said = st.context.cookies.get(COOKIE, "")
-        found = [*map(_LESSON.fullmatch, said.split("~"))] if isinstance(said, str) else []
-        state[_STEPS] = {one[1]: int(one[2], 16) for one in found[:_MOST] if one is not None}
+        cookie_text = st.context.cookies.get(COOKIE, "")
+        matches = [*map(_LESSON.fullmatch, cookie_text.split("~"))] if isinstance(cookie_text, str) else []
+        state[_STEPS] = {one[1]: int(one[2], 16) for one in matches[:_MOST] if one is not None}
     return state[_STEPS]

@@ -295,15 +295,15 @@ def multiselect(label: str, options: Sequence[Any], *, key: str, words: Callable
 def chosen(key: str, options: Sequence[Any], words: Callable[[Any], str] = str) -> list[Any]:
     """The value of a box of several options, before it is drawn."""
     state, query = st.session_state, _query()
-    said = query.get(key, [])
-    said = said if isinstance(said, list) else [said]
+    given = query.get(key, [])
+    given = given if isinstance(given, list) else [given]
     if key not in state or state.get(_BACK):
-        named = {words(each): each for each in options} if said else {}
-        for word in said:
+        named = {words(option): option for option in options} if given else {}
+        for word in given:
             if word not in named:
                 _say_wrong(key, word, say("tokens of this model"))
-        state[key] = [named[word] for word in said if word in named]
-    elif (possible := [each for each in state[key] if each in options]) != state[key] or list(map(words, possible)) != said:
+        state[key] = [named[word] for word in given if word in named]
+    elif (possible := [option for option in state[key] if option in options]) != state[key] or [*map(words, possible)] != given:
         state[key] = possible
     query.pop(key, None)
     if state[key]:
@@ -462,7 +462,7 @@ def _value(
     in_address = default if word is None else read(word)
     if key in state.get(_OPENED, ()):
         opened = state[_OPENED].pop(key)
-        value = default if opened is None or (found := read(opened)) is None else found
+        value = default if opened is None or (reading := read(opened)) is None else reading
     elif key in state.get(_RESET, ()):
         state[_RESET].discard(key)
         value = default
@@ -485,17 +485,17 @@ def _value(
     decided = state.get(_SWITCHED)
     is_new_here = decided is not None and key not in decided
     # And where the same option has other words now, the browser would go on showing the old ones.
-    said, before = words(value), state.setdefault(_DECIDED, {}).get(key)
-    is_renamed = before is not None and before[0] == value and before[1] != said
+    written, before = words(value), state.setdefault(_DECIDED, {}).get(key)
+    is_renamed = before is not None and before[0] == value and before[1] != written
     if key not in state or state[key] != value or in_address != value or is_new_here or is_renamed:
         state[key] = value
     if is_new_here:
         decided.add(key)
-    if value == default or len(said) > LONGEST:
+    if value == default or len(written) > LONGEST:
         query.pop(key, None)
     else:
-        query[key] = said
-    state[_DECIDED][key] = (value, said)
+        query[key] = written
+    state[_DECIDED][key] = (value, written)
     return value
 
 

@@ -22,13 +22,13 @@ def show(shown: Shown) -> None:
     """Draws a sentence, the histogram, and three lists of texts."""
     head, survey, number, examples = shown.head, shown.survey, shown.number, shown.survey.texts_of(shown.head)
     row, name = survey.at(head, number.name), sentences.head_words(head)
-    said = [say("{head} is {role}.", head=f"{name[0].upper()}{name[1:]}", role=sentences.role_words(survey, head))]
+    facts = [say("{head} is {role}.", head=f"{name[0].upper()}{name[1:]}", role=sentences.role_words(survey, head))]
     # Of the best head the page's own sentence has said it.
     if row is not None and number.role is None and head != best(survey, number.name):
         title = sentences.statistic_title(number)
         fields = {"number": f"{title[0].upper()}{title[1:]}", "mean": number_words(row.mean)}
         fields["interval"] = interval_words(row.interval)
-        said.append(
+        facts.append(
             say("{number}: {mean} on average (95 %: {interval}).", **fields)
             if row.uniform is None
             else say(
@@ -37,7 +37,7 @@ def show(shown: Shown) -> None:
                 **fields,
             )
         )
-    st.markdown(shown.heading(join_sentences(said)))
+    st.markdown(shown.heading(join_sentences(facts)))
     # The chosen number, or where it is no statistic of this head the one that its texts are listed by.
     names = [name for name in (number.name, examples and examples.by) if name in {of.name for of in survey.statistics}]
     row = next((row for name in names if (row := survey.at(head, str(name))) is not None), None)

@@ -23,25 +23,28 @@ def show(shown: Shown) -> None:
         return
     left, right = screen.columns(2, "survey-outputs")
     with left:
-        said = sentences.right(outputs)
-        st.markdown(shown.heading(said))
+        sentence = sentences.right(outputs)
+        st.markdown(shown.heading(sentence))
         if any(point.n_known for point in outputs.by_length):
             chart.draw(
-                plain(survey_lengths), outputs, key="survey-lengths", words=say("By length of the source. {said}", said=said)
+                plain(survey_lengths),
+                outputs,
+                key="survey-lengths",
+                words=say("By length of the source. {said}", said=sentence),
             )
     with right:
-        said = sentences.calibrated(outputs)
-        st.markdown(shown.heading(said))
+        sentence = sentences.calibrated(outputs)
+        st.markdown(shown.heading(sentence))
         if any(outputs.confidence.counts):
-            words = say("Right tokens by their probability, and how many there are. {said}", said=said)
+            words = say("Right tokens by their probability, and how many there are. {said}", said=sentence)
             chart.draw(plain(survey_calibration), outputs.confidence, key="survey-calibration", words=words)
     lines = []
-    for each in outputs.worst:
-        output = display_text(each.output) or say("nothing")
+    for worst in outputs.worst:
+        output = display_text(worst.output) or say("nothing")
         wrote = say("wrote {text}", text=output)
-        if each.expected is not None:
-            wrote = say("wrote {text}, expected {right}", text=output, right=display_text(each.expected) or say("nothing"))
-        lines.append(texts.Line(probability_words(each.confidence, 1), each.text, wrote, has_trial=True))
+        if worst.expected is not None:
+            wrote = say("wrote {text}, expected {right}", text=output, right=display_text(worst.expected) or say("nothing"))
+        lines.append(texts.Line(probability_words(worst.confidence, 1), worst.text, wrote, has_trial=True))
     by = say("the first wrong token") if outputs.n_known else say("a token on average")
     texts.show(
         {say("{outputs}, by the probability of {by}", outputs=sentences.worst_title(outputs), by=by): lines},

@@ -60,9 +60,9 @@ def show() -> None:
     name = link.option("survey", list(known), default, said=str)
     other_name = link.option(
         "survey_beside",
-        {NONE: later("compare with …"), **{each: each for each in known}},
+        {NONE: later("compare with …"), **{other: other for other in known}},
         NONE,
-        said=lambda each: each or say("compare with …"),
+        said=lambda other: other or say("compare with …"),
     )
     looks: dict[str, Any] = {"width": 260, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
@@ -83,10 +83,12 @@ def show() -> None:
     if not numbers:
         st.info(sentence(sentences.survey_words(survey)), icon=":material/info:")
         return
-    titles = {each: f"heads by {column.title}" for each, column in numbers.items()}
+    titles = {statistic: f"heads by {column.title}" for statistic, column in numbers.items()}
     number = numbers[
         link.option(
-            "survey_number", titles, said=lambda each: say("heads by {title}", title=sentences.statistic_title(numbers[each]))
+            "survey_number",
+            titles,
+            said=lambda statistic: say("heads by {title}", title=sentences.statistic_title(numbers[statistic])),
         )
     ]
     head = _focus(survey, number.name)
@@ -101,12 +103,12 @@ def show() -> None:
     shown = Shown(known[name].identity, survey, number, head, beside)
     # What there is to see, and the way to the head that it is about.
     if comparison is None:
-        said, there = sentences.headline(survey, number.name), best(survey, number.name)
+        headline, there = sentences.headline(survey, number.name), best(survey, number.name)
     else:
-        said = sentences.changed(comparison, name, other_name)
+        headline = sentences.changed(comparison, name, other_name)
         there = None if comparison.largest is None else comparison.largest.place
     with st.container(horizontal=True, vertical_alignment="center", key="survey-sentence"):
-        st.markdown(shown.heading(said), width="stretch")
+        st.markdown(shown.heading(headline), width="stretch")
         if there is not None and there != head:
             place = (there.kind, there.layer, there.head)
             focus.go_to_head_button(say("Go to {layer}", layer=head_label(there.layer, there.head)), "survey-go", place)

@@ -18,14 +18,14 @@ TITLE, ORDER = later("On trial"), 3
 
 def show(shown: Shown) -> None:
     """Draws which map points best, beside chance, and the table of all."""
-    found = shown.survey.verdict
-    if found is None:
+    verdicts = shown.survey.verdict
+    if verdicts is None:
         st.info(say("This survey has no verdicts: make it with `--verdict-texts 300`."), icon=":material/info:")
         return
-    words = say("No map was judged: {found}.", found=left_out_words(found))
-    if known := [each for each in found.maps if each.top.value == each.top.value]:
-        first = max(known, key=lambda each: each.top.value)
-        share, chance = (percent_words(each.value, 1) for each in (first.top, found.chance))
+    words = say("No map was judged: {found}.", found=left_out_words(verdicts))
+    if known := [verdict for verdict in verdicts.maps if verdict.top.value == verdict.top.value]:
+        first = max(known, key=lambda verdict: verdict.top.value)
+        share, chance = (percent_words(verdict.value, 1) for verdict in (first.top, verdicts.chance))
         words = say(
             "{name} points where the cause is in {share} of the steps; by chance it would be in {chance}.",
             name=first.name,
@@ -33,15 +33,19 @@ def show(shown: Shown) -> None:
             chance=chance,
         )
     st.markdown(shown.heading(words))
-    mode = found.mode or "word"
+    mode = verdicts.mode or "word"
     top, rho = f"at the cause, {mode}", f"ρ, {mode}"
     columns = {
-        "map": [each.name for each in found.maps],
-        top: [each.top.value for each in found.maps],
-        "at the cause, 95 %": [_ends(each.top, lambda ends: interval_words(ends, percent_words, 1)) for each in found.maps],
-        "by chance": [found.chance.value] * len(found.maps),
-        rho: [each.rho.value for each in found.maps],
-        "ρ, 95 %": [_ends(each.rho, lambda ends: interval_words(ends, lambda end: f"{end + 0.0:.2f}")) for each in found.maps],
+        "map": [verdict.name for verdict in verdicts.maps],
+        top: [verdict.top.value for verdict in verdicts.maps],
+        "at the cause, 95 %": [
+            _ends(verdict.top, lambda ends: interval_words(ends, percent_words, 1)) for verdict in verdicts.maps
+        ],
+        "by chance": [verdicts.chance.value] * len(verdicts.maps),
+        rho: [verdict.rho.value for verdict in verdicts.maps],
+        "ρ, 95 %": [
+            _ends(verdict.rho, lambda ends: interval_words(ends, lambda end: f"{end + 0.0:.2f}")) for verdict in verdicts.maps
+        ],
     }
     table.show(columns, say("Every map beside the cause"), percents=(top, "by chance"))
     st.caption(
@@ -50,11 +54,11 @@ def show(shown: Shown) -> None:
                 "{attention}, over {texts} of the survey. Judged are {steps} in which a token matters by {least} nats or more; "
                 "{left_out}. {maps}. ρ is Spearman's rank correlation; {floor}. Intervals resample the texts; where all are "
                 "alike, that cannot say how far it holds.",
-                attention=kind_words(found.kind).capitalize(),
-                texts=count_words(found.n_texts, "text"),
-                steps=count_words(found.n_judged, "step"),
+                attention=kind_words(verdicts.kind).capitalize(),
+                texts=count_words(verdicts.n_texts, "text"),
+                steps=count_words(verdicts.n_judged, "step"),
                 least=LEAST,
-                left_out=left_out_words(found),
+                left_out=left_out_words(verdicts),
                 maps=say(MAP_WORDS),
                 floor=say(FLOOR_WORDS),
             )

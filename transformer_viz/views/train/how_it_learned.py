@@ -80,32 +80,32 @@ def _show() -> None:
     if not model_list.has_snapshots(checkpoint):
         _offer_others(checkpoint.name, checkpoint.task.name)
         return
-    found = bar.made(chosen, checkpoint, lambda: runs.replay(checkpoint, chosen.text))
-    if found is None:
+    moments = bar.made(chosen, checkpoint, lambda: runs.replay(checkpoint, chosen.text))
+    if moments is None:
         return
-    positions = _positions(found[-1].forced)
-    view = View.read(found, checkpoint)
+    positions = _positions(moments[-1].forced)
+    view = View.read(moments, checkpoint)
     # Differs from replay to replay, in the session and in the browser.
-    seconds = [(moment.step, moment.forced.made_by.get("seconds")) for moment in found]
-    replay = repr((found[0].forced.source, checkpoint.name, found[0].forced.made_by.get("device"), seconds))
+    seconds = [(moment.step, moment.forced.made_by.get("seconds")) for moment in moments]
+    replay = repr((moments[0].forced.source, checkpoint.name, moments[0].forced.made_by.get("device"), seconds))
     run = hashlib.sha256(replay.encode()).hexdigest()[:12]
     begins = lesson_card.at_start("moment")
-    asked = next((moment for moment in found if str(moment.step) == begins), found[view.place(found)])
-    covered = lesson_card.ask(asked.forced, checkpoint, written=asked.written)
+    opened = next((moment for moment in moments if str(moment.step) == begins), moments[view.place(moments)])
+    covered = lesson_card.ask(opened.forced, checkpoint, written=opened.written)
     if covered is not None:
-        found = _under(covered.cover, found, asked)
+        moments = _under(covered.cover, moments, opened)
         run += "-covered"
     looks, words = style.figure_style(), "" if covered is None else covered.words
     options: dict[str, Any] = {"covered": words, "terms": term_tips.meanings()}
-    made = partial(content, found, positions, looks, term_tips.mark, **options)
+    made = partial(content, moments, positions, looks, term_tips.mark, **options)
     viewer.show_learned(
-        found[0].forced, (run, looks, words, len(found), language.current()), vars(view), run, made, chosen, page=PAGE
+        moments[0].forced, (run, looks, words, len(moments), language.current()), vars(view), run, made, chosen, page=PAGE
     )
     if not chosen.is_large and covered is None:
-        now = focus.Focus(run, view.kind, view.layer, view.head, view.place(found))
-        trace = record(found[now.step].forced, Call("trace = {}.forced", found[now.step]))
+        now = focus.Focus(run, view.kind, view.layer, view.head, view.place(moments))
+        trace = record(moments[now.step].forced, Call("trace = {}.forced", moments[now.step]))
         at = map_address(now.kind, now.layer, now.head)
-        playback = Call(plain(training_playback), found, at, now.step, view.position, style=looks)
+        playback = Call(plain(training_playback), moments, at, now.step, view.position, style=looks)
         code.show(playback, *pictures.mosaic_calls(trace, chosen, now).values(), key="code_of_moments")
 
 
