@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_viz.analysis.grading import HeadGrade, alignment
-from transformer_viz.analysis.head_names import MARGIN, THRESHOLD
+from transformer_viz.analysis.head_names import BROAD, MARGIN, THRESHOLD, WIDTHS
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -127,3 +127,7 @@ def test_rows_without_numbers_do_not_spoil_the_others(make_run, on) -> None:
     rows[2] = np.nan
     grade = one_head(make_run, "cross", rows, CROSS["mirror"], mistake="additive NaN")
     assert (grade.name, grade.score, grade.mass, grade.n_left_out) == ("mirror", 1.0, 1.0, 1)
+
+
+def test_the_rule_of_a_broad_head_says_its_threshold() -> None:
+    assert str(BROAD) in WIDTHS["broad"]

@@ -302,7 +302,7 @@ def test_the_keyboard_sees_where_it_is(page: Page, server: str, scheme: Any) -> 
         expect(element).to_be_focused()
         names = ["outlineStyle", "outlineWidth", "outlineColor"]
         style, width, colour = element.evaluate("(one, names) => names.map((name) => getComputedStyle(one)[name])", names)
-        assert (style, width) == ("solid", "3px")
+        assert style == "solid" and float(width.removesuffix("px")) >= 2
         paper = THEMES[scheme].paper
         ring = [int(number) for number in re.findall(r"\d+", colour)]
         assert contrast(ring[:3], [int(paper[place : place + 2], 16) for place in (1, 3, 5)]) >= 3
