@@ -264,13 +264,13 @@ class _Pair:
         tokens = torch.stack([run.written[step] for run in runs])
         keep = RecordTap(name)
         logits = [run.logits(read, tap) for run, read, tap in zip(runs, inputs, (keep, None), strict=True)]
-        of_a, of_b = (float(_lead(each, tokens)) for each in logits)
+        of_a, of_b = (float(_lead(side_logits, tokens)) for side_logits in logits)
         if not abs(of_a - of_b) > _LEAST:
             raise OptionError(
                 f"both runs prefer A's token equally at the step where they differ ({rounded_words(of_a, 3)} and "
                 f"{rounded_words(of_b, 3)}), so there is nothing to bring back; compare runs with other texts or edits"
             )
-        of_both = tuple(tuple(each[0, -1].double().softmax(-1)[tokens].tolist()) for each in logits)
+        of_both = tuple(tuple(side_logits[0, -1].double().softmax(-1)[tokens].tolist()) for side_logits in logits)
         activations = {site: kept[name] for site, kept in keep.kept.items()}
         return cls(runs[1], inputs[1], step, tokens, name, activations, (of_a, of_b), (of_both[0], of_both[1]))
 

@@ -38,10 +38,10 @@ def _check(names: list[str]) -> int:
         raise OptionError("no lesson was found there; a lesson is a file such as 03-masks.md")
     n_bad = 0
     for file in lessons:
-        found, name = check_lesson(file), f"{file.parent.name}/{file.name}"
-        n_bad += bool(found.faults)
-        print_lines("\n".join(f"{name}: {fault}" for fault in found.faults) or f"{name}: good, {found.n_steps} steps, "
-                    f"{found.n_questions} questions")  # fmt: skip
+        report, name = check_lesson(file), f"{file.parent.name}/{file.name}"
+        n_bad += bool(report.faults)
+        print_lines("\n".join(f"{name}: {fault}" for fault in report.faults) or f"{name}: good, {report.n_steps} steps, "
+                    f"{report.n_questions} questions")  # fmt: skip
     return int(n_bad > 0)
 
 

@@ -95,11 +95,11 @@ def run(
     def show(progress: "Progress") -> None:
         """Shows how much memory a survey takes, then a bar for each stage where somebody watches: texts, then verdicts."""
         if not bars and not json:
-            each = f"about {bytes_words(progress.worker_bytes)}"
-            words = f"each worker takes {each} of memory"
+            memory = f"about {bytes_words(progress.worker_bytes)}"
+            words = f"each worker takes {memory} of memory"
             if progress.n_workers is not None:
-                several = f"{progress.n_workers} workers, each {each} of memory"
-                words = several if progress.n_workers > 1 else f"it takes {each} of memory"
+                several = f"{progress.n_workers} workers, each {memory} of memory"
+                words = several if progress.n_workers > 1 else f"it takes {memory} of memory"
             print(words, file=sys.stderr)
         if progress.stage not in bars:
             bar = tqdm(total=progress.n_total, desc=progress.stage, unit="text", file=sys.stderr, disable=None)

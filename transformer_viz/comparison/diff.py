@@ -206,17 +206,17 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
     walk = _Walk(before, after, float(tolerance))
     walk.run()
     # Of a field the largest difference, or the first, and how many there are; in the order of the parts.
-    found = []
+    largest = []
     for alike in walk.apart.values():
         most = alike[0] if alike[0].size is None else max(alike, key=lambda one: abs(one.size or 0))
-        found.append(replace(most, count=sum(one.count for one in alike)))
-    found.sort(key=lambda one: WHATS.index(one.what))
+        largest.append(replace(most, count=sum(one.count for one in alike)))
+    largest.sort(key=lambda one: WHATS.index(one.what))
     notes = [f"numbers within the tolerance differ by up to {walk.within:.3g}"] if walk.within > 0 else []
     for name in _NO_DIFFERENCE:
         a, b = before.made_by.get(name), after.made_by.get(name)
         if a != b:
             notes.append(f"{name}: {shorten(str(a), _LONGEST_NOTE)} → {shorten(str(b), _LONGEST_NOTE)}")
-    differences = tuple(difference for difference in found if difference.what not in ignored)
+    differences = tuple(difference for difference in largest if difference.what not in ignored)
     return TraceDiff(differences=differences, notes=tuple(notes), tolerance=float(tolerance))
 
 

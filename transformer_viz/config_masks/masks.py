@@ -216,7 +216,7 @@ def _with_unreached_windows(
 ) -> list[LayerMask]:
     """The layers with what a window or chunk would do to longer texts: those whose mask another size of it changes."""
     longest = max(tensor.shape[1] for tensor in paddings)
-    small, found = deepcopy(config), list[int]()
+    small, windows = deepcopy(config), list[int]()
     for part in {id(one): one for one in (small, small.get_text_config(), *_parts(small))}.values():
         for setting in _WINDOWS:
             size = None
@@ -224,15 +224,15 @@ def _with_unreached_windows(
                 size = getattr(part, setting, None)
             if type(size) is int and size > longest:
                 setattr(part, setting, 2)
-                found.append(size)
-    if not found or longest < 4:
+                windows.append(size)
+    if not windows or longest < 4:
         return layers
     try:
         model = weightless_model(small, name)
         others = list(_layers(kinds, _calls(model, inputs), paddings))
     except Exception:
         return layers  # it takes no other size: nothing is learnt
-    sizes = f"{min(found):,}" if len({*found}) == 1 else join_names(sorted(f"{size:,}" for size in {*found}))
+    sizes = f"{min(windows):,}" if len({*windows}) == 1 else join_names(sorted(f"{size:,}" for size in {*windows}))
     named = []
     for one, other in zip(layers, others, strict=True):
         is_near = one.pattern in (CAUSAL, FULL) and not np.array_equal(one.masked, other.masked)

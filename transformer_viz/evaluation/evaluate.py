@@ -191,13 +191,13 @@ def accuracy_by_length(
     whole_number("seed", seed, 0, 2**63 - 1)
     most, trained = longest_possible(checkpoint), trained_lengths(checkpoint)
     wanted = default_lengths(checkpoint) if lengths is None else lengths
-    asked = sorted({whole_number("lengths", length, 1, most) for length in wanted})
-    if not asked:
+    sorted_lengths = sorted({whole_number("lengths", length, 1, most) for length in wanted})
+    if not sorted_lengths:
         raise OptionError(f"lengths is empty; give whole numbers from 1 to {most}")
     points = []
     # Twice as many symbols take twice as long.
-    n_all, n_done = sum(asked), 0
-    for length in asked:
+    n_all, n_done = sum(sorted_lengths), 0
+    for length in sorted_lengths:
         if on_progress is not None:
             on_progress(n_done / n_all)
         n_done += length
@@ -218,7 +218,9 @@ def accuracy_by_length(
             )
         )
     if not points:
-        raise InputError(f"Task {checkpoint.task.name!r} has no strings of {asked[0]} to {asked[-1]} symbols.")
+        raise InputError(
+            f"Task {checkpoint.task.name!r} has no strings of {sorted_lengths[0]} to {sorted_lengths[-1]} symbols."
+        )
     return AccuracyByLength(checkpoint=checkpoint.name, points=tuple(points), trained=trained, samples=samples, seed=seed)
 
 

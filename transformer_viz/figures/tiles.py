@@ -64,9 +64,9 @@ def tile_map(
     colours, size, (n_layers, n_heads) = style.colours, style.size - 1, values.shape
     ends = ends_of(values) if limit is None else (-limit, limit)
     names = [] if limit is None else [f"−{limit:.2g}", "0", f"+{limit:.2g}"]
-    said = [say("no number") if np.isnan(value) else f"{value:.3f}" for value in values.ravel()]
+    descriptions = [say("no number") if np.isnan(value) else f"{value:.3f}" for value in values.ravel()]
     if hovers is not None:
-        said = [re.sub("<.?b>", "", text.partition("<br>")[2]).replace("<br>", ", ") for row in hovers for text in row]
+        descriptions = [re.sub("<.?b>", "", text.partition("<br>")[2]).replace("<br>", ", ") for row in hovers for text in row]
     drawn = [
         head_cells(values, hovers, say("layer %{{y}} head %{{x}}<br>{title} <b>%{{z:.3f}}</b>", title=title), gap=1),
         *others,
@@ -83,7 +83,7 @@ def tile_map(
         drawn.append(words_on(tiles, [tile.number for tile in tiles], size, _SHIFT if has_names else 0))
         drawn += [words_on(tiles, [tile.name for tile in tiles], size, -_SHIFT)] if has_names else []
     # For clicks and for the keyboard it is a mosaic whose tiles are single cells; with what is said of each.
-    meta = {"kind": kind, "layers": n_layers, "heads": n_heads, "said": said, "pitch_x": 1, "pitch_y": 1}
+    meta = {"kind": kind, "layers": n_layers, "heads": n_heads, "said": descriptions, "pitch_x": 1, "pitch_y": 1}
     looks: dict[str, Any] = {"tickfont": {"size": size - 1, "color": colours.ink}, "tickangle": 0, "fixedrange": True}
     rows, columns = ([str(number + 1) for number in numbers] for numbers in (layers, range(n_heads)))
     return PlainFigure(

@@ -139,22 +139,22 @@ class Grammar:
 
     def bits(self, values: str) -> int:
         """`a|b` as a set."""
-        found = 0
+        bits = 0
         for value in values.split("|"):
-            found |= self.values.setdefault(value, 1 << len(self.values))
-        return found
+            bits |= self.values.setdefault(value, 1 << len(self.values))
+        return bits
 
     def words(self, side: int) -> list[str]:
         """Every word of a language, each once, in alphabetical order."""
-        found: set[str] = set()
+        words: set[str] = set()
         for lexemes in self.lexemes.values():
-            found |= {word.text for lexeme in lexemes for form in lexeme.forms[side] for word in form.words}
+            words |= {word.text for lexeme in lexemes for form in lexeme.forms[side] for word in form.words}
         for templates in self.templates.values():
             sequences = [part for template in templates for part in template.sides[side].values()]
-            found |= {item.word for sequence in sequences for item in sequence if isinstance(item, Literal)}
+            words |= {item.word for sequence in sequences for item in sequence if isinstance(item, Literal)}
         if side:
-            found |= {instead for _, _, instead, _ in self.contacts}
-        return sorted(found)
+            words |= {instead for _, _, instead, _ in self.contacts}
+        return sorted(words)
 
 
 def load_grammar(lexicon: Path, templates: Path) -> Grammar:

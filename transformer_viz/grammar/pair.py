@@ -135,15 +135,15 @@ def _meet(grammar: Grammar, placed: _Placed) -> None:
 
 
 def _combinations(grammar: Grammar, tree: Tree) -> list[tuple[str, str]]:
-    found = []
+    pairs = []
     for first, second in grammar.pairs:
         one, other = _word_at(tree, first), _word_at(tree, second)
         if one and other:
-            found.append((one.name, other.name))
+            pairs.append((one.name, other.name))
     for child in tree.children.values():
         if isinstance(child, Tree):
-            found += _combinations(grammar, child)
-    return found
+            pairs += _combinations(grammar, child)
+    return pairs
 
 
 def _word_at(tree: Tree, path: str) -> Lexeme | None:

@@ -43,12 +43,12 @@ class Cache:
         end = self.length + new[0].shape[2]
         rooms = self.tensors.get(place)
         if rooms is None or rooms[0].shape[2] < end:
-            grown = tuple(each.new_empty(*each.shape[:2], max(_ROOM, 2 * end), each.shape[3]) for each in new)
+            grown = tuple(tensor.new_empty(*tensor.shape[:2], max(_ROOM, 2 * end), tensor.shape[3]) for tensor in new)
             for room, before in zip(grown, rooms or (), strict=False):
                 room[:, :, : self.length] = before[:, :, : self.length]
             self.tensors[place] = rooms = grown
-        for room, each in zip(rooms, new, strict=True):
-            room[:, :, self.length : end] = each
+        for room, tensor in zip(rooms, new, strict=True):
+            room[:, :, self.length : end] = tensor
         return tuple(room[:, :, :end] for room in rooms)
 
 

@@ -72,7 +72,7 @@ def memory_errors(device: torch.device, advice: str = _ADVICE) -> Generator[None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Tells whether an error says that memory has run out; torch has no class for the CPU's, nor for what a driver says."""
+    """Tells whether an error says that memory has run out; torch has no error class for the CPU's, nor for a driver's."""
     return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or (
         isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
     )

@@ -45,15 +45,15 @@ def one_script(*entries: Path) -> str:
         ModuleError: a module that imports or exports in another way than by name, a name that is not exported, modules that
             import each other, or two that give the same name to different things.
     """
-    found: dict[Path, str] = {}
+    scripts: dict[Path, str] = {}
     for entry in entries:
-        _add(entry.resolve(), found, ())
+        _add(entry.resolve(), scripts, ())
     owners: dict[str, Path] = {}
-    for path in found:
+    for path in scripts:
         for _, name in _declared(path):
             if (other := owners.setdefault(name, path)) != path:
                 raise ModuleError(f"{path.name} and {other.name} both have something called {name}; rename one")
-    return "\n".join(found.values())
+    return "\n".join(scripts.values())
 
 
 def without_comments(code: str) -> str:
@@ -61,16 +61,16 @@ def without_comments(code: str) -> str:
     return _COMMENT.sub("", code)
 
 
-def _add(path: Path, found: dict[Path, str], importers: tuple[Path, ...]) -> None:
+def _add(path: Path, scripts: dict[Path, str], importers: tuple[Path, ...]) -> None:
     if path in importers:
         circle = " → ".join(each.name for each in (*importers[importers.index(path) :], path))
         raise ModuleError(f"modules import each other: {circle}; one of them must not")
-    if path in found:
+    if path in scripts:
         return
     whole = path.read_text(encoding="utf-8")
     for names, address in _IMPORT.findall(whole):
         module = (path.parent / address).resolve()
-        _add(module, found, (*importers, path))
+        _add(module, scripts, (*importers, path))
         exported = {name for is_exported, name in _declared(module) if is_exported}
         for name in filter(None, map(str.strip, names.split(","))):
             if not re.fullmatch(r"[\w$]+", name):
@@ -81,7 +81,7 @@ def _add(path: Path, found: dict[Path, str], importers: tuple[Path, ...]) -> Non
     code = without_comments(_EXPORT.sub("", _IMPORT.sub("", whole)))
     if other := _OTHER.search(code):
         raise ModuleError(f"{path.name} says `{other[0]}`; imports and exports are by name, as in modules.py")
-    found[path] = code
+    scripts[path] = code
 
 
 def _declared(path: Path) -> list[tuple[bool, str]]:

@@ -80,18 +80,18 @@ def items(file: BinaryIO) -> dict[str, Item]:
         raise FileError("a tensor has a name that is not ASCII") from None
     shapes = [whole_numbers("i", n_dimensions) for _, _, n_dimensions, _ in headers]
     (padding,) = whole_numbers("Q", 1)
-    start, found = place + padding, dict[str, Item]()
+    start, tensors = place + padding, dict[str, Item]()
     for name, (_, kind, _, n_bytes), shape in zip(names, headers, shapes, strict=True):
         if start + n_bytes > size:
             needed = f"its tensors need {start + n_bytes:,}"
             raise FileError(f"it has {size:,} bytes, but {needed}, so a part is missing; download it again")
-        if name in found:
+        if name in tensors:
             raise FileError(f"it has two tensors named {short_repr(name)}")
         if any(length < 1 for length in shape):
             raise FileError(f"{short_repr(name)} has a dimension of a length below 1")
-        found[name] = Item(name, kind, shape, start, n_bytes)
+        tensors[name] = Item(name, kind, shape, start, n_bytes)
         start += n_bytes
-    return found
+    return tensors
 
 
 def numbers(file: BinaryIO, item: Item) -> np.ndarray:

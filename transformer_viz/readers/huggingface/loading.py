@@ -225,15 +225,15 @@ def _open(folder: Path, contents: Contents, name: str, say: Say) -> tuple[Any, A
         }
         how |= {"ignore_mismatched_sizes": True, "key_mapping": _wrappers(contents.weights.shapes)}
         with bounds.limit_modules(contents.weights, name, say):
-            model, told = kind.from_pretrained(folder, config=config, **only_here, **how)
-        if told["mismatched_keys"]:
-            key, of_file, of_model = next(iter(told["mismatched_keys"]))
+            model, report = kind.from_pretrained(folder, config=config, **only_here, **how)
+        if report["mismatched_keys"]:
+            key, of_file, of_model = next(iter(report["mismatched_keys"]))
             raise ModelError(
                 f"{name}: config.json and the weights do not fit together: {key} has the shape {tuple(of_file)}, and "
                 f"{tuple(of_model)} is needed. Save both anew with save_pretrained, or set the sizes in config.json."
             )
         # What is not in the file would be random.
-        if not (missing := sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))):
+        if not (missing := sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))):
             return model, tokenizer
     lacking = f"its files lack weights that a {type(model).__name__} needs: {join_names(missing[:3])}"
     raise ModelError(f"{name}: {lacking}. Copy or download the whole folder again.")

@@ -155,19 +155,19 @@ def is_to_be_loaded(name: str, device: str) -> bool:
 
 def notes() -> dict[str, str]:
     """Describes each model that can be chosen: what it does, or its family, and how large it is, before anybody loads one."""
-    found = {}
+    described = {}
     for entry in entries():
         if (about := entry.description) is not None:
             does, size = say(tasks.about(about.task.name)), compact_words(entry.n_parameters)
-            found[entry.name] = (
+            described[entry.name] = (
                 say("{does}, trained without its mask; {n} parameters", does=does, n=size)
                 if about.recipe.get("mistake")
                 else say("{does}; {n} parameters", does=does, n=size)
             )
     for entry in models().values():
         if entry.description is not None:
-            found[entry.name] = enumerated(filter(None, (entry.description.family, size_words(entry))))
-    return found
+            described[entry.name] = enumerated(filter(None, (entry.description.family, size_words(entry))))
+    return described
 
 
 def size_words(entry: readers.Entry) -> str:

@@ -71,9 +71,9 @@ def show() -> None:
     for keys, column in zip((A, B), columns, strict=True):
         with column:
             sides.show(keys)
-    asked = (sides.asked(A), sides.asked(B))
-    (a, of_a), (b, of_b) = _run_sides(*asked, chosen.device)
-    for side, error, column in zip(asked, (of_a, of_b), columns, strict=True):
+    requests = (sides.asked(A), sides.asked(B))
+    (a, of_a), (b, of_b) = _run_sides(*requests, chosen.device)
+    for side, error, column in zip(requests, (of_a, of_b), columns, strict=True):
         if error:
             # To have typed nothing is no mistake yet.
             (column.error if side.text else column.info)(literal(error), icon=":material/keyboard:")
@@ -102,7 +102,7 @@ def show() -> None:
     place.controls(with_words=words.is_offered(a, b))
     term_tips.show(picture.legend(comparison))
     shown.show(shown.table_of(comparison), lambda kind: place.go_to_farthest(kind, comparison), "compare-table")
-    patched = patching.show((a, b), asked, chosen.device, st.session_state.kind)
+    patched = patching.show((a, b), requests, chosen.device, st.session_state.kind)
     if not chosen.is_large:
         where = place.head_of_b(comparison)
         in_b = "".join(f", {name}={{}}" for name in where)

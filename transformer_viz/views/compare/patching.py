@@ -78,8 +78,8 @@ def show(runs: Runs, asked: tuple[Asked, Asked], device: str, kind: Kind) -> lis
             model = call(checkpoints.load_snapshot, model, a.snapshot)
         return _patch(runs, model, kind)
     except TransformerVizError as error:
-        said = literal(f"{error}".removesuffix("."))
-        st.info(say("**Patching A into B** is not possible here: {said}.", said=said), icon=":material/move_down:")
+        reason = literal(f"{error}".removesuffix("."))
+        st.info(say("**Patching A into B** is not possible here: {said}.", said=reason), icon=":material/move_down:")
         return []
 
 

@@ -22,10 +22,10 @@ def start(comparison: Comparison) -> None:
         focus.go_to_head(largest.kind, largest.layer, largest.head)
     focus.start_kind(comparison.kinds, comparison.kinds[-1])
     kind = st.session_state.kind
-    found, default = comparison.farthest(kind), (comparison.layers(kind)[0], 0)
+    farthest, default = comparison.farthest(kind), (comparison.layers(kind)[0], 0)
     # Rounding falls elsewhere on another machine, where a link would open another map.
-    if found is not None and abs(found.size) > _ROUNDING:
-        default = (found.layer, found.head)
+    if farthest is not None and abs(farthest.size) > _ROUNDING:
+        default = (farthest.layer, farthest.head)
     focus.start_head(comparison.a.attentions[kind].layers, focus.heads_of(comparison.a, kind), default)
     link.option("scale", _SCALE_WORDS)
 

@@ -149,14 +149,14 @@ def heads_of_page(trace: Trace, page: int) -> list[tuple[int, int]]:
 
 def page_words(trace: Trace, page: int, said: Callable[..., str] = english) -> str:
     """`layers 7 to 12`, or `heads 55 to 108 by entropy`, as a link has it, or `said` in another language."""
-    found, by = heads_of_page(trace, page), _order(trace)
+    heads, by = heads_of_page(trace, page), _order(trace)
     if by == LAYERS:
-        first, last = found[0][0] + 1, found[-1][0] + 1
+        first, last = heads[0][0] + 1, heads[-1][0] + 1
         if first == last:
             return said(later("layer {layer}"), layer=first)
         return said(later("layers {first} to {last}"), first=first, last=last)
     first = page * LAYERS_A_PAGE * trace.attentions[st.session_state.kind].n_heads + 1
-    last, order = first + len(found) - 1, said(ORDERS[by])
+    last, order = first + len(heads) - 1, said(ORDERS[by])
     return said(later("heads {first} to {last} by {order}"), first=first, last=last, order=order)
 
 

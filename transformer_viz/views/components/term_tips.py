@@ -82,14 +82,14 @@ def meanings() -> dict[str, dict[str, Any]]:
 
 @cache
 def _meanings(now: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    by_word: dict[str, dict[str, Any]] = {}
     for word, name in _names(now).items():
-        found[word] = {"means": say("{term}: {sentence}.", term=say(name).capitalize(), sentence=say(TERMS[name].sentence))}
+        by_word[word] = {"means": say("{term}: {sentence}.", term=say(name).capitalize(), sentence=say(TERMS[name].sentence))}
         if (place := lesson_place.explaining(name)) is not None:
             words = say("Lesson: {title}, card {number} ›", title=place.lesson.title, number=place.number + 1)
             # From every page to the first one: the address of a page has no folder below that one.
-            found[word]["lesson"] = {"href": f"./?{lesson_place.KEY}={place.word}", "words": words}
-    return found
+            by_word[word]["lesson"] = {"href": f"./?{lesson_place.KEY}={place.word}", "words": words}
+    return by_word
 
 
 def _element(style: str, text: str) -> str:

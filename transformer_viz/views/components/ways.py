@@ -11,9 +11,9 @@ def readable_parts(task: Task, text: str) -> dict[str, str]:
     """Texts that the task reads, made of this one, by what each is called; none where it is of something else altogether."""
     # A tab may be between words, which a space is too.
     known = "".join(symbol if _reads(task, symbol) else " " if symbol.isspace() else "" for symbol in text).strip()
-    found = {}
+    parts = {}
     if known and known != text and _reads(task, known):
-        found[say("Leave out what it does not know")] = known
+        parts[say("Leave out what it does not know")] = known
     elif known:
         # How many characters are read, by halving: what is too long stays too long with more.
         least, most = 0, len(known)
@@ -21,8 +21,8 @@ def readable_parts(task: Task, text: str) -> dict[str, str]:
             middle = (least + most + 1) // 2
             least, most = (middle, most) if _reads(task, known[:middle]) else (least, middle - 1)
         if 0 < least < len(known):
-            found[say("Use the first {n}", n=least)] = known[:least]
-    return found
+            parts[say("Use the first {n}", n=least)] = known[:least]
+    return parts
 
 
 def readers(text: str, others: Iterable[tuple[str, Task]], most: int = 2) -> Sequence[str]:

@@ -34,15 +34,15 @@ def show() -> None:
         label, languages(), key="lesson_language", default=default, label_visibility=quiet, **looks
     )
     of_lessons = words(language)
-    found, faults = lesson_place.lessons(language)
+    lessons, faults = lesson_place.lessons(language)
     for fault in faults:
         st.warning(literal(fault), icon=":material/error:")
-    places = [_where_to_go_on(language, lesson) for lesson in found]
-    begun = [bool(lesson_place.done(lesson.name)) for lesson in found]
+    places = [_where_to_go_on(language, lesson) for lesson in lessons]
+    begun = [bool(lesson_place.done(lesson.name)) for lesson in lessons]
     # Where one goes on: the first lesson that is not done.
     here = next((place for place in places if len(_done(place.lesson)) < len(place.lesson.steps)), None)
     pictures = []
-    for title, numbered in _by_level(found, of_lessons).items():
+    for title, numbered in _by_level(lessons, of_lessons).items():
         if not numbered:
             continue
         st.html(f'<h2 class="level">{escape(title)}</h2>')

@@ -237,9 +237,9 @@ def _clicked(trace: Trace, cell: Any) -> None:
     if not isinstance(cell, Mapping) or cell.get("kind") not in trace.kinds:
         return
     kind, places = cell["kind"], [cell.get(name) for name in ("layer", "head", "query", "key")]
-    if any(type(each) is not int or each < 0 for each in places[:2]) or places[2:] == [None, None]:
+    if any(type(number) is not int or number < 0 for number in places[:2]) or places[2:] == [None, None]:
         return
-    if any(each is not None and (type(each) is not int or each < 0) for each in places[2:]):
+    if any(number is not None and (type(number) is not int or number < 0) for number in places[2:]):
         return
     layer, head, query, key = places
     state = st.session_state

@@ -35,19 +35,19 @@ class Uploads:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on, or refuses."""
-        found = _PATH.search(scope["path"]) if scope["type"] == "http" and scope["method"] == "PUT" else None
-        if found is None:
+        match = _PATH.search(scope["path"]) if scope["type"] == "http" and scope["method"] == "PUT" else None
+        if match is None:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         length = headers.get("content-length", "")
         if "transfer-encoding" in headers or not re.fullmatch(r"[0-9]{1,18}", length):
             await PlainTextResponse("An upload has to say how long it is.\n", LENGTH_REQUIRED)(scope, receive, send)
-        elif full := self._full(found[1], int(length)):
+        elif full := self._full(match[1], int(length)):
             await PlainTextResponse(f"{full}\n", TOO_LARGE)(scope, receive, send)
         else:
             # The server takes no more bytes than the length says.
-            upload = (found[1], int(length))
+            upload = (match[1], int(length))
             self._arriving.append(upload)
             try:
                 await self._app(scope, receive, send)

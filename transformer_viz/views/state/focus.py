@@ -64,8 +64,8 @@ def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = T
     default, best, graded, before = (0, 0), best_head(trace), graded_head(trace), state.get("shown_before")
     if kind == "cross":
         # What the model's own evaluation found best; without a model, this run's best.
-        found = model.metrics.get("best_head") if model is not None else None
-        default = (found["layer"], found["head"]) if found else best[:2] if model is None and best else default
+        evaluated = model.metrics.get("best_head") if model is not None else None
+        default = (evaluated["layer"], evaluated["head"]) if evaluated else best[:2] if model is None and best else default
     if kind == "cross" and best is not None and graded is not None:
         # Another model's heads do other things: where somebody else's best head was in focus, or the one at which a first
         # visitor begins, the new one's takes its place.

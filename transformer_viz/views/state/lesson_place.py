@@ -246,10 +246,10 @@ def open_step(place: Place, is_example: bool = False) -> None:
 
 def following(place: Place) -> Place | None:
     """The first step of the lesson after this one; None after the last."""
-    found = lessons(place.language)[0]
-    names = [lesson.name for lesson in found]
+    all_lessons = lessons(place.language)[0]
+    names = [lesson.name for lesson in all_lessons]
     after = names.index(place.lesson.name) + 1 if place.lesson.name in names else len(names)
-    return Place(place.language, found[after], 0) if after < len(found) else None
+    return Place(place.language, all_lessons[after], 0) if after < len(all_lessons) else None
 
 
 def go_on(place: Place, to: Place | None = None) -> None:

@@ -37,11 +37,11 @@ def current() -> str:
 
 def _wanted() -> list[Any]:
     context = get_script_run_ctx()
-    said = parsed("" if context is None else context.query_string)
-    lesson = _LESSON.fullmatch(word) if isinstance(word := said.get("lesson"), str) else None
+    query = parsed("" if context is None else context.query_string)
+    lesson = _LESSON.fullmatch(word) if isinstance(word := query.get("lesson"), str) else None
     browser = st.context.locale
     return [
-        said.get(KEY) if isinstance(said.get(KEY), str) else None,
+        query.get(KEY) if isinstance(query.get(KEY), str) else None,
         None if lesson is None else lesson[1] or ENGLISH,
         st.context.cookies.get(COOKIE),
         browser.split("-")[0].lower() if isinstance(browser, str) else None,
