@@ -1,7 +1,7 @@
 // @ts-check
 // Attention as lines between the tokens of the strips, as wide as the weights: those of this step, or the strong ones of all so far.
 import { later, say } from "./language.js";
-import { svg } from "./marks.js";
+import { change, svg } from "./marks.js";
 
 const WIDEST_PX = 10;
 /** From which width on word and answer stand above each other; see player.css. */
@@ -100,8 +100,7 @@ export class Lines {
     this.picture.classList.toggle("preview", isPreview);
     paths.forEach(({ d, weight, key, isAside, crosses }, place) => {
       const line = this.picture.children[place];
-      const looks = { d, "stroke-width": String(weight * WIDEST_PX * (isThin ? 0.5 : 1)), "data-key": String(key) };
-      for (const [name, value] of Object.entries(looks)) if (line.getAttribute(name) !== value) line.setAttribute(name, value);
+      change(line, { d, "stroke-width": weight * WIDEST_PX * (isThin ? 0.5 : 1), "data-key": key });
       line.classList.toggle("aside", isAside);
       line.classList.toggle("crosses", Boolean(crosses));
     });

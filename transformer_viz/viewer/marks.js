@@ -14,18 +14,22 @@ const CAPTION = { "dominant-baseline": "central", "paint-order": "stroke", "stro
 
 export function svg(name, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  change(element, attributes);
   return element;
+}
+
+// Gives an element these attributes. To say the same again would have the browser look at it anew.
+export function change(element, attributes) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (element.getAttribute(key) !== String(value)) element.setAttribute(key, value);
+  }
 }
 
 // Draws the mark of this name as a path, in pixels of the chart.
 export function mark(host, name, d, looks = {}) {
   const picture = host.querySelector(":scope > .marks") ?? marksOver(host);
   const path = picture.querySelector(`.${name}`);
-  for (const [key, value] of Object.entries({ d, ...looks })) {
-    // To say the same again would have the browser look at it anew.
-    if (path.getAttribute(key) !== String(value)) path.setAttribute(key, value);
-  }
+  change(path, { d, ...looks });
 }
 
 // What is pinned and pointed at is not marked any more.
