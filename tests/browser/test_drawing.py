@@ -30,7 +30,7 @@ def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None
     # Pointed at, a block says what it does.
     block(page, "encoder.1.feed_forward").hover()
     said = page.locator(".drawing .says:visible")
-    expect(said).to_contain_text("layer 2. Each vector by itself goes from d_model 128 to d_ff")
+    expect(said).to_contain_text("layer 2Each vector by itself goes from d_model 128 to d_ff")
     block(page, "decoder.1.attention").click()
     expect(page).to_have_url(re.compile(r"kind=decoder.*layer=layer\+2"))
     expect(block(page, "decoder.1.attention")).to_have_attribute("aria-pressed", "true")

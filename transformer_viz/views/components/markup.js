@@ -17,17 +17,17 @@ export default function ({ parentElement, data, setStateValue }) {
     PRESSED.set(root, withPress(PRESSED.get(root) ?? [], pressed.dataset.at));
     setStateValue("presses", PRESSED.get(root));
   };
+  cancel(WAITS.get(root));
   const text = JSON.stringify(data);
   if (SHOWN.get(root) === text) return;
-  SHOWN.set(root, text);
-  cancel(WAITS.get(root));
   // What was pressed within is answered at once; else the picture of another run comes first, which lies above.
   const isAnswer = root.contains(root.getRootNode().activeElement) || !root.firstChild;
-  if (isAnswer) draw(root, data);
-  else WAITS.set(root, whenIdle(() => root.isConnected && draw(root, data)));
+  if (isAnswer) draw(root, data, text);
+  else WAITS.set(root, whenIdle(() => root.isConnected && draw(root, data, text)));
 }
 
-function draw(root, data) {
+function draw(root, data, text) {
+  SHOWN.set(root, text);
   const held = root.getRootNode().activeElement?.id;
   root.innerHTML = data.html;
   if (held) root.querySelector(`#${CSS.escape(held)}`)?.focus({ preventScroll: true });
