@@ -43,7 +43,7 @@ def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None
         page.keyboard.press(key)
         expect(block(page, place)).to_be_focused()
     page.mouse.move(5, 5)
-    expect(said).to_contain_text("layer 2. ")
+    expect(said).to_contain_text("layer 2")
     block(page, "encoder.1.attention").focus()
     page.keyboard.press(" ")
     expect(page).to_have_url(re.compile(r"kind=encoder.*layer=layer\+2"))
