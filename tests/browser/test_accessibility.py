@@ -111,6 +111,8 @@ def popovers(page: Page, seen: set[str]) -> Iterator[str]:
     for button in page.locator("[data-testid=stPopover] button:visible").all():
         if (words := button.inner_text()) not in seen:
             seen.add(words)
+            # On a projector the bar comes down where the keyboard is on it.
+            button.focus()
             button.click()
             page.locator(POPOVER).wait_for()
             at_rest(page)
