@@ -126,6 +126,63 @@ def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
     expect(page.locator(".st-key-open-map")).to_contain_text("card 5 of 9")
 
 
+def on_heading(page: Page, words: str) -> None:
+    """The keyboard stands on the card of these words, and the page has not moved."""
+    expect(card(page)).to_contain_text(words)
+    expect(card(page).get_by_role("heading")).to_be_focused()
+
+
+def focused(page: Page, tabs: int = 1) -> str:
+    """What this many Tabs lead to, in words."""
+    for _ in range(tabs):
+        page.keyboard.press("Tab")
+    return page.evaluate("document.activeElement.textContent.trim() || document.activeElement.ariaLabel")
+
+
+@pytest.mark.slow
+def test_the_keyboard_stands_on_each_card_and_one_tab_leads_on(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{server}/learn")
+    at_rest(page)
+    page.locator(".st-key-open-map").get_by_role("button").last.press("Enter")
+    on_heading(page, "card 1 of 9")
+    at_rest(page)
+    assert page.locator(".stMain").evaluate("(one) => one.scrollTop") == 0
+    assert focused(page).endswith("Answer by list")
+    button(page, "Skip").press("Enter")
+    expect(button(page, "Next")).to_be_focused()
+    page.keyboard.press("Enter")
+    on_heading(page, "card 2 of 9")
+    at_rest(page)
+    # The player's keys are the page's.
+    page.keyboard.press("ArrowRight")
+    expect(card(page)).to_contain_text("✓ Done")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 1 of 12")
+    assert focused(page) == "Next"
+    page.keyboard.press("Enter")
+    on_heading(page, "card 3 of 9")
+    at_rest(page)
+    assert focused(page).endswith("Answer by list")
+    page.keyboard.press("Enter")
+    card(page).get_by_role("radio").first.wait_for()
+    page.keyboard.press("Tab")
+    for _ in range(9):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect_said(page, "Right. You: 10·h")
+    expect(button(page, "Next")).to_be_focused()
+    page.keyboard.press("Enter")
+    on_heading(page, "card 4 of 9")
+    at_rest(page)
+    assert focused(page).startswith("Row 5 gives 0.74")
+    page.keyboard.type("0,24")
+    page.keyboard.press("Enter")
+    expect_said(page, "Right.")
+    expect(button(page, "Next")).to_be_focused()
+
+
 @pytest.mark.slow
 def test_reload_wandering_and_back_lose_nothing(page: Page, server: str, lessons: dict[str, Lesson]) -> None:
     open_step(page, server, lessons["map"], 3)
