@@ -424,9 +424,9 @@ export class Viewer {
     if (!isWhole || !this.isStepped || !this.#kind.has(this.layerPlace, head)) return null;
     const looks = this.#player.pointing.looks(step), most = looks.reduce((a, b) => (b.weight > a.weight ? b : a), { weight: 0 });
     if (!most.to) return null;
-    const words = briefWords({
-      looked: most.to.textContent, weight: most.weight, written: output[step].text, isMean: head === "mean",
-    });
+    // What has no cell, such as what a decoder reads first, is none of the tokens.
+    const tokens = looks.filter(({ to }) => to).map(({ to, weight }) => ({ text: to.textContent, weight }));
+    const words = briefWords({ looks: tokens, written: output[step].text, isMean: head === "mean" });
     return { ...words, rests: [...(told[step] ?? []), ...words.rests] };
   }
 
