@@ -123,7 +123,7 @@ def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
     # A question was skipped, and two things were not done. The browser remembers the rest.
     page.goto(f"{server}/learn")
     expect(page.locator(".st-key-lesson-map").get_by_role("img", name="Done: 6 / 9")).to_be_visible()
-    expect(page.locator(".st-key-open-map")).to_contain_text("card 5 of 9")
+    expect(page.locator(".st-key-open-map")).to_contain_text("Continue at card 5")
 
 
 def on_heading(page: Page, words: str) -> None:

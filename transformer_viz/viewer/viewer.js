@@ -454,7 +454,7 @@ export class Viewer {
     const room = this.part("remark"), kind = this.#kind;
     if (!room) return;
     const title = kind.names[this.layerPlace][kind.headNumber(this.#place.head)];
-    const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]] };
+    const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]], heads: ["plain", String(kind.numbers.length * kind.heads)] };
     // With few words there is no room for the legend among the buttons.
     const { remark = [], isBrief, hint = kind.hint, terms } = this.#run, legend = isBrief && hint ? saySentence("{sentence}. ", { sentence: hint }) : [];
     room.replaceChildren(...pieces([...legend, ...remark.map((piece) => named[piece[0]] ?? piece)], terms));
