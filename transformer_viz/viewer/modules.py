@@ -58,7 +58,7 @@ def one_script(*entries: Path) -> str:
 
 
 def without_comments(code: str) -> str:
-    """A script as a page has it: without the comments that stand on lines of their own, empty lines, and blanks before lines."""
+    """A script as a page has it: without comments on lines of their own, empty lines, and blanks before lines."""
     bare = _COMMENT.sub("", code)
     # In a text of several lines blanks are a part of it.
     return bare if any(line.count("`") % 2 for line in bare.splitlines()) else _INDENT.sub("", bare)
