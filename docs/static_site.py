@@ -4,12 +4,13 @@ Its first page is a live page. Every link is relative: the folder also works und
 server.
 """
 
+import argparse
 import base64
 import hashlib
 import shutil
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -103,6 +104,17 @@ def main(folder: Path, docs: Path | None = None, address: str = "") -> None:
     # What a static Space of Hugging Face reads. GitHub's own page builder, which would leave files out, is not wanted.
     shutil.copy(DOCS / "static" / "space.md", folder / "README.md")
     (folder / ".nojekyll").touch()
+
+
+def run(words: Sequence[str]) -> None:
+    """`python -m docs.static_site FOLDER [DOCS [ADDRESS]]`."""
+    parser = argparse.ArgumentParser("python -m docs.static_site", description="Writes the project's site.")
+    parser.add_argument("folder", type=Path, help="where it goes")
+    parser.add_argument(
+        "docs", type=Path, nargs="?", help="the folder of the built documentation; without it the site has none"
+    )
+    parser.add_argument("address", nargs="?", default="", help="where the site will be, with a slash at its end")
+    main(**vars(parser.parse_args(words)))
 
 
 def _write_lessons(write: Any, language: str) -> None:
@@ -200,4 +212,4 @@ def _about() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), "".join(sys.argv[3:4]))
+    run(sys.argv[1:])

@@ -26,6 +26,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def test_what_it_takes_is_said_and_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, code in ((["--help"], 0), ([], 2)):
+        with pytest.raises(SystemExit) as ended:
+            static_site.run(words)
+        assert ended.value.code == code
+    said = capsys.readouterr()
+    assert "where the site will be" in said.out and "required: folder" in said.err
+
+
 def test_every_link_leads_to_a_file_of_the_site(folder: Path) -> None:
     pages = list(folder.glob("*.html"))
     links = {link for page in pages for link in _LINK.findall(page.read_text(encoding="utf-8"))}

@@ -28,7 +28,8 @@ const paragraph = (pieces) => made("p", {}, ...pieces.map(([style, text]) => (TA
 
 // ---- the card
 
-function show({ hasMoved = false } = {}) {
+// `isOther`: what was pressed on the last card is gone, and the keyboard would be at the page's beginning.
+function show({ isOther = false } = {}) {
   const card = cards[now], isOpen = !card.ask || answers.has(now);
   part("counted").textContent = worded("step", { n: now + 1, m: cards.length });
   part("title").textContent = card.title;
@@ -43,7 +44,7 @@ function show({ hasMoved = false } = {}) {
   part("next").hidden = !isOpen || now === cards.length - 1;
   part("end").hidden = !isOpen || now < cards.length - 1;
   lead(card, isOpen);
-  if (hasMoved) part("title").focus();
+  if (isOther) part("title").focus();
 }
 
 function form({ text, options, isSeveral, number }) {
@@ -126,10 +127,9 @@ function go(number) {
 
 function open() {
   const number = Number(/^#(\d{1,2})$/.exec(location.hash)?.[1] ?? 1);
-  const before = now;
   now = Math.min(cards.length, Math.max(1, number)) - 1;
   part("said").textContent = "";
-  show({ hasMoved: before !== now });
+  show({ isOther: true });
 }
 
 part("back").addEventListener("click", () => go(now - 1));

@@ -196,7 +196,15 @@ def test_after_the_last_step_there_is_somewhere_to_go(page: Page, server: str) -
     page.get_by_role("button", name="why there?").click()
     expect(inside).to_have_attribute("aria-selected", "true")
     expect(inside).to_be_in_viewport()
-    expect(page.get_by_text("Explain this number")).to_be_in_viewport()
+    reason = page.locator(".inside .reason")
+    expect(reason).to_be_in_viewport()
+    # Of the step that is shown, which stays.
+    row = attention.head(layer, head)[11]
+    best, second = np.argsort(-row)[:2]
+    expect(reason).to_contain_text(f"Query 12·r fits key {best + 1}·")
+    expect(reason).to_contain_text(f"next is {second + 1}·")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 12 of 12")
+    assert page.locator(OUTPUT).all_text_contents() == [*"sihtesrever", "<end>"]
 
 
 @pytest.mark.slow

@@ -86,7 +86,7 @@ def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
     press(page, page.get_by_role("button", name="go on with lesson 1"))
     expect(card(page).get_by_role("heading")).to_have_text("A row for each step")
     # A thing to do, by the player's own keys.
-    press(page, page.get_by_role("slider"), "ArrowRight")
+    page.keyboard.press("ArrowRight")
     expect(card(page)).to_contain_text("✓ Done")
     press(page, button(page, "Next"))
     choose(page, "2·r")
@@ -123,7 +123,64 @@ def test_lesson_one_by_keyboard_alone(page: Page, server: str) -> None:
     # A question was skipped, and two things were not done. The browser remembers the rest.
     page.goto(f"{server}/learn")
     expect(page.locator(".st-key-lesson-map").get_by_role("img", name="Done: 6 / 9")).to_be_visible()
-    expect(page.locator(".st-key-open-map")).to_contain_text("card 5 of 9")
+    expect(page.locator(".st-key-open-map")).to_contain_text("Continue at card 5")
+
+
+def on_heading(page: Page, words: str) -> None:
+    """The keyboard stands on the card of these words, and the page has not moved."""
+    expect(card(page)).to_contain_text(words)
+    expect(card(page).get_by_role("heading")).to_be_focused()
+
+
+def focused(page: Page, tabs: int = 1) -> str:
+    """What this many Tabs lead to, in words."""
+    for _ in range(tabs):
+        page.keyboard.press("Tab")
+    return page.evaluate("document.activeElement.textContent.trim() || document.activeElement.ariaLabel")
+
+
+@pytest.mark.slow
+def test_the_keyboard_stands_on_each_card_and_one_tab_leads_on(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{server}/learn")
+    at_rest(page)
+    page.locator(".st-key-open-map").get_by_role("button").last.press("Enter")
+    on_heading(page, "card 1 of 9")
+    at_rest(page)
+    assert page.locator(".stMain").evaluate("(one) => one.scrollTop") == 0
+    assert focused(page).endswith("Answer by list")
+    button(page, "Skip").press("Enter")
+    expect(button(page, "Next")).to_be_focused()
+    page.keyboard.press("Enter")
+    on_heading(page, "card 2 of 9")
+    at_rest(page)
+    # The player's keys are the page's.
+    page.keyboard.press("ArrowRight")
+    expect(card(page)).to_contain_text("✓ Done")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 1 of 12")
+    assert focused(page) == "Next"
+    page.keyboard.press("Enter")
+    on_heading(page, "card 3 of 9")
+    at_rest(page)
+    assert focused(page).endswith("Answer by list")
+    page.keyboard.press("Enter")
+    card(page).get_by_role("radio").first.wait_for()
+    page.keyboard.press("Tab")
+    for _ in range(9):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect_said(page, "Right. You: 10·h")
+    expect(button(page, "Next")).to_be_focused()
+    page.keyboard.press("Enter")
+    on_heading(page, "card 4 of 9")
+    at_rest(page)
+    assert focused(page).startswith("Row 5 gives 0.74")
+    page.keyboard.type("0,24")
+    page.keyboard.press("Enter")
+    expect_said(page, "Right.")
+    expect(button(page, "Next")).to_be_focused()
 
 
 @pytest.mark.slow
@@ -220,7 +277,7 @@ def test_on_a_phone_it_stands_open_below_the_page(page: Page, server: str, lesso
     # All of its head is the button.
     page.mouse.click(120, bounds(f"{CARD} .lesson-step")[0] + 8)
     expect(button(page, "Look")).to_be_hidden()
-    expect(card(page).locator(".st-key-lesson-line")).to_contain_text("Row 3 has written i.")
+    expect(card(page).locator(".st-key-lesson-line")).to_contain_text("Row 3: it has just written i.")
     assert bounds(CARD)[0] > 700
     assert bounds(".stMain")[1] <= bounds(CARD)[0]
 

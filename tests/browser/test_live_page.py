@@ -46,8 +46,11 @@ def typed(page: Page, text: str) -> None:
     """Types a text and waits until its run is shown."""
     page.fill(TEXT, text)
     shown = text.replace(" ", "␣")
-    page.wait_for_function("(text) => document.title.startsWith(`${text} →`)", arg=shown)
+    page.wait_for_function("(text) => document.title.startsWith(`${text} `)", arg=shown)
     expect(page.locator(TOLD)).to_be_hidden()
+    # It begins at the first step, as the app does: to the last one.
+    page.get_by_label("Last step").click()
+    page.wait_for_function("(text) => document.title.startsWith(`${text} →`)", arg=shown)
 
 
 def saved(page: Page, tmp_path: Path) -> Trace:
@@ -175,10 +178,10 @@ def test_the_pictures_follow_each_keystroke(pages: dict[str, str], open_page: Ca
     page.fill(TEXT, "")
     expect(page.locator(TOLD)).to_contain_text("The text is empty")
     page.locator(TEXT).press_sequentially("attention")
-    page.wait_for_function("() => document.title === 'attention → noitnetta'")
+    page.wait_for_function("() => document.title.startsWith('attention ·')")
     assert page.evaluate(f"() => document.querySelector('{FOCUS}').layout.xaxis.ticktext.length") == len("attention") + 2
     page.locator(TEXT).press("Backspace")
-    page.wait_for_function("() => document.title === 'attentio → oitnetta'")
+    page.wait_for_function("() => document.title.startsWith('attentio ·')")
 
 
 @pytest.mark.slow
@@ -294,11 +297,37 @@ def test_damaged_weights_are_told_and_the_example_stays(pages: dict[str, str], o
     place = whole.index('"weights":{"data":"') + 5000
     page = open_page(whole[:place] + ("AAAA" if whole[place : place + 4] != "AAAA" else "BBBB") + whole[place + 4 :])
     expect(page.locator(f"{FOCUS} .main-svg").first).to_be_visible()
-    assert page.title() == "reversethis → sihtesrever"
+    assert page.title() == "reversethis"
     page.fill(TEXT, "abc")
     expect(page.locator(TOLD)).to_have_text("The weights in this file are damaged. Copy or download the file again.")
-    page.get_by_label("Step back").click()
-    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 10 of 12")
+    page.get_by_label("Step on").click()
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 2 of 12")
+
+
+def test_it_opens_at_the_first_step_and_play_leads_through_all(
+    pages: dict[str, str], open_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    page = open_page(pages["reverse"])
+    sentence, said = page.locator("[data-part=sentence]"), page.locator("[data-part=answer]")
+    expect(sentence).to_contain_text("Step 1 of 12")
+    assert page.locator(STRIP).all_text_contents() == ["s", *[""] * 11]
+    assert "sihtesrever" not in page.locator("body").inner_text()
+    play = page.get_by_role("button", name="Play", exact=True)
+    for _ in range(2):  # at the end it starts over
+        play.click()
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        expect(sentence).to_contain_text("Step 3 of 12")
+        expect(sentence).to_contain_text("Step 12 of 12")
+        expect(said).to_contain_text("right")
+        expect(play).to_be_visible()
+    assert page.locator(STRIP).all_text_contents() == [*"sihtesrever", "<end>"]
+    # A text of one's own begins there too; where an address says something, all is there.
+    page.fill(TEXT, "planet")
+    expect(sentence).to_contain_text("Step 1 of 7")
+    page.goto("about:blank")
+    page.goto(f"{(tmp_path / 'run.html').as_uri()}#text=planet&kind=cross&layer=1&head=1&step=2")
+    expect(sentence).to_contain_text("Step 2 of 7")
+    assert page.locator(STRIP).all_text_contents() == [*"tenalp", "<end>"]
 
 
 @pytest.mark.slow

@@ -63,6 +63,8 @@ def test_when_a_run_has_ended_all_its_lines_are_there_and_can_be_taken_along(
 def test_a_step_is_said_in_few_words_and_wholly_for_a_reader(page: Page, server: str, run: Trace) -> None:
     page.goto(f"{server}/?text={TEXT}&layer=layer+2&head=head+1&step=2")
     key = int(run.cross.weights[1, 0, 1].argmax())
-    words = f"It looks at {run.source_tokens[key]} (over 99 %) and writes {run.output_tokens[1]}."
+    # The text has this letter more than once.
+    which = ("first", "second")[run.source_tokens[:key].count(run.source_tokens[key])]
+    words = f"It looks at the {which} {run.source_tokens[key]} (over 99 %) and writes {run.output_tokens[1]}."
     expect(page.locator("[data-part=brief]")).to_have_text(words)
     expect(page.locator("[data-part=sentence]")).to_contain_text("layer 2 head 1 looks")

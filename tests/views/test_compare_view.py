@@ -59,6 +59,19 @@ def test_two_texts_and_swap_turns_the_sign(start, model):
     same(at, there)
 
 
+def test_it_opens_at_the_head_of_its_sentence_unless_the_address_names_one(start, model):
+    largest = tv.compare(tv.decode(model, "abc"), tv.decode(model, "abd")).largest
+    wanted = (largest.kind, largest.layer, largest.head)
+
+    def shown(at: AppTest) -> tuple[object, ...]:
+        return tuple(viewer(at)["start"][name] for name in ("kind", "layer", "head"))
+
+    assert shown(start("compare", **BOTH)) == wanted
+    other = (0, 0) if wanted[1:] != (0, 0) else (0, 1)
+    named = start("compare", **BOTH, kind="cross", layer="1", head=str(other[1] + 1))
+    assert shown(named) == ("cross", *other)
+
+
 def test_each_side_has_its_own_way_of_decoding(start, model):
     asked = {
         **BOTH, "a_snapshot": "8", "a_strategy": "beam", "a_beam": "3", "b_strategy": "sample", "b_temperature": "1.5",

@@ -64,7 +64,20 @@ def test_a_text_of_ones_own_begins_for_whoever_came_by_a_link_and_the_link_itsel
 
 def test_in_a_lesson_a_text_opens_where_the_lesson_says(start) -> None:
     shown = viewer(enter(start(lesson="map.3"), "planet"))
-    assert not shown["parts"]["plays"] and not shown["parts"]["unfolds"]
+    assert not shown["parts"]["plays"] and shown["start"]["step"] > 0
+
+
+def test_of_a_card_about_one_row_later_ones_are_seen_when_they_are_reached(start) -> None:
+    unfolds = {number: viewer(start(lesson=f"map.{number}"))["parts"]["unfolds"] for number in (2, 6, 8)}
+    assert unfolds == {2: True, 6: False, 8: False}
+    # What waits for an answer is covered; once it is given, the later cells are empty.
+    assert viewer(start(lesson="map.3", lesson_answer="skip"))["parts"]["unfolds"]
+
+
+def test_why_there_stays_at_the_step(start) -> None:
+    at = start(text="reversethis", step="3")
+    way(at, "why")
+    assert viewer(at)["start"]["step"] == 2 and at.session_state["explore_tab"] == "Inside"
 
 
 def test_while_one_types_nothing_plays_until_enter(start) -> None:

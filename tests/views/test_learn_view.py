@@ -67,7 +67,7 @@ def test_what_the_browser_remembers_is_listed_and_can_be_forgotten(start, monkey
         return [one for one in found if not one.startswith("0 ")]
 
     assert done() == ["2 / 9"]
-    assert [button.label for button in at.button if button.key == "open-map"] == ["card 2 of 9"]
+    assert [button.label for button in at.button if button.key == "open-map"] == ["Continue at card 2"]
     at.button(key="forget-lessons").click().run()
     assert not done()
     assert {button.label for button in at.button if str(button.key).startswith("open-")} == {"Begin"}

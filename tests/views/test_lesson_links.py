@@ -128,7 +128,7 @@ def test_a_flag_in_the_picture_is_the_answer_and_stays(start, shipped, by):
     # Of another text the run itself says why, since the lesson's words are of its own.
     enter(at, "planet")
     way(at, f"lesson look {asked(at)['columns'][0]}")
-    assert "The largest weights of row 3" in said(at) and "about to write" not in said(at)
+    assert "The largest weights of row 3" in said(at) and "at what it is about to write" not in said(at)
 
 
 def test_what_is_painted_is_the_answer_and_nothing_painted_is_one_too(start, shipped):

@@ -6,7 +6,7 @@ from transformer_viz.analysis.word_pooling import is_by_words, noun
 from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import probability_words
 from transformer_viz.sentences.correctness import answer, answer_words
-from transformer_viz.sentences.run_sentences import source_unit
+from transformer_viz.sentences.run_sentences import Sentence, source_unit
 from transformer_viz.terms import Kind, place_words
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.trace import Trace
@@ -95,7 +95,10 @@ def prompt_token(trace: Trace) -> dict[str, Any] | None:
 def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "step") -> dict[str, Any] | None:
     """The verdict beside the output and its style; None where it is not known whether the output is right."""
     verdict = answer(trace) if with_answer else None
-    return None if verdict is None else {"class": verdict.replace(" ", "-"), "words": answer_words(trace, step_name)}
+    # Beside a question that somebody has answered `right` alone would be of that answer.
+    is_right: Sentence = (("strong", say("what the model wrote is right")),)
+    words = is_right if verdict == "right" else answer_words(trace, step_name)
+    return None if verdict is None else {"class": verdict.replace(" ", "-"), "words": words}
 
 
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:

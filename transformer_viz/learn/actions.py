@@ -46,6 +46,9 @@ class Action:
         match self.verb:
             case "step":
                 return (now.number("step") or 0) >= int(self.value)
+            case "cell" if self.value and now.values.get("pin", "").startswith(","):
+                # By keyboard: the column, at the step of the row.
+                return (str(now.number("step")), now.values["pin"][1:]) == (*self.value.split(","),)
             case "head" if self.value:
                 kind, layer, head = self.value.split(".")
                 return (now.kind or "cross", now.number("layer"), now.head) == (kind, int(layer), int(head) - 1)

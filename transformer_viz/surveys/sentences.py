@@ -42,7 +42,7 @@ def headline(survey: Survey, name: str) -> str:
             interval=ends,
         )
         return say(
-            "No head is named “{role}” more often than {head}: in {share}.",
+            "The name “{role}” fits {head} most often: in {share}.",
             role=known(compared.role),
             head=head_words(head),
             share=share,
@@ -55,10 +55,10 @@ def headline(survey: Survey, name: str) -> str:
         "interval": interval_words(row.interval),
     }
     if row.uniform is None:
-        return say("Over {texts}, {number} is highest in {head}: {mean} on average (95 %: {interval}).", **fields)
+        return say("Most {number} is in {head}: {mean} on average over {texts} (95 %: {interval}).", **fields)
     return say(
-        "Over {texts}, {number} is highest in {head}: {mean} on average (95 %: {interval}); uniform attention would have "
-        "{uniform}.",
+        "Most {number} is in {head}: {mean} on average over {texts} (95 %: {interval}); a head that looks everywhere alike "
+        "would have {uniform}.",
         uniform=number_words(row.uniform),
         **fields,
     )

@@ -1,23 +1,44 @@
 // @ts-check
 // A step in a few words: what is large under the tokens, and all that is said while it plays.
 
-import { say, saySentence } from "./language.js";
+import { later, say, saySentence } from "./language.js";
 
 /** @typedef {[string, string][]} Sentence */
 
+/** Of the largest weight: from which share on the second largest is named too. */
+const NEARLY = 0.5;
+const FIRST = [later("the first"), later("the second"), later("the third"), later("the fourth")];
+
 /**
- * @param {{looked: string, weight: number, written: string, isMean: boolean}} step what is looked at most and how much, and
- *   what is written
+ * @param {{looks: {text: string, weight: number}[], written: string, isMean: boolean}} step what may be looked at, in its order,
+ *   and how much; and what is written
  * @returns {{rests: Sentence, plays: Sentence}}
  */
-export function briefWords({ looked, weight, written, isMean }) {
-  const fields = { looked: ["code", looked], share: percentWords(weight), written: ["code", written] };
+export function briefWords({ looks, written, isMean }) {
+  const order = looks.map((_, key) => key).sort((a, b) => looks[b].weight - looks[a].weight), [most, next] = order;
+  const isTwin = next !== undefined && looks[next].text === looks[most].text && looks[next].weight >= NEARLY * looks[most].weight;
+  const token = named(looks, most), share = percentWords(looks[most].weight);
+  const of = isTwin
+    ? saySentence("{token} ({share}), nearly as much at {next} ({second})", { token, share, next: which(looks, next), second: percentWords(looks[next].weight) })
+    : saySentence("{token} ({share})", { token, share });
+  const fields = { looked: of, written: ["code", written] };
   return {
     rests: isMean
-      ? saySentence("The heads look at {looked} ({share}) and writes {written}.", fields)
-      : saySentence("It looks at {looked} ({share}) and writes {written}.", fields),
-    plays: saySentence("looks at {looked} · writes {written}", fields),
+      ? saySentence("The heads look at {looked} and {written} is written.", fields)
+      : saySentence("It looks at {looked} and writes {written}.", fields),
+    plays: saySentence("looks at {looked} · writes {written}", { ...fields, looked: token }),
   };
+}
+
+// A token, and where there are several like it, which of them.
+function named(looks, key) {
+  const token = ["code", looks[key].text];
+  return looks.filter(({ text }) => text === looks[key].text).length > 1 ? saySentence("{which} {token}", { which: which(looks, key), token }) : [token];
+}
+
+function which(looks, key) {
+  const n = looks.slice(0, key + 1).filter(({ text }) => text === looks[key].text).length;
+  return n > FIRST.length ? say("number {n}", { n }) : say(FIRST[n - 1]);
 }
 
 /** What is said when a run has ended, and all its lines are to be seen. */

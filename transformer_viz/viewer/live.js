@@ -101,8 +101,11 @@ function shownRun(example, trace) {
 
 class LivePage extends Page {
   constructor(data) {
-    super(data);
+    // As the app's bare page: at the first step, before anything is written, unless the address says something.
+    const unfolds = !location.hash;
+    super({ ...data, ...(unfolds ? { unfolds, focus: { ...data.focus, step: 0 }, opens: data.live.source } : {}) });
     this.example = data;
+    this.unfolds = unfolds;
     this.timers = {};
     this.edits = [];
     // Of a lesson's card: how many steps may be seen, and whether the right tokens may.
@@ -125,6 +128,8 @@ class LivePage extends Page {
   listenToTyping() {
     // Cells belong to the text that was; a head that is switched off stays so for the next one.
     const changed = () => {
+      // Of one's own text, too, the first step comes first; in a lesson what its card says.
+      this.unfolds = !this.most && !this.hides;
       this.edits = this.edits.filter((edit) => edit.endsWith(":zero"));
       this.ask();
     };
@@ -201,7 +206,8 @@ class LivePage extends Page {
     this.tell("");
     this.shown += 1;
     const n = trace.output_tokens.length, last = n - (trace.finished === "end" ? 2 : 1);
-    this.take({ ...shownRun(this.example, this.trace), run: `live ${this.shown}` }, { step: step ?? last });
+    const { unfolds } = this, opens = unfolds ? displayToken(trace.source, 600) : undefined;
+    this.take({ ...shownRun(this.example, this.trace), run: `live ${this.shown}`, unfolds, opens }, { step: step ?? (unfolds ? 0 : last) });
     document.querySelector("main").classList.remove("waits");
     this.showChanges();
     // The step is another one than when it was asked for.
@@ -290,6 +296,11 @@ class LivePage extends Page {
   }
 
   goByAddress() {
+    // Where an address says something, all is there at once.
+    if (location.hash && this.run.unfolds) {
+      this.unfolds = false;
+      this.take({ ...this.run, unfolds: false, opens: undefined }, {});
+    }
     super.goByAddress();
     if (!this.edits) return;
     const before = JSON.stringify(this.state());

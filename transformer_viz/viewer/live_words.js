@@ -111,7 +111,7 @@ export function answerMark(trace) {
     }
     return null;
   }
-  if (hasEnded && trace.text === trace.expected) return { class: "right", words: [["strong", say("right")]] };
+  if (hasEnded && trace.text === trace.expected) return { class: "right", words: [["strong", say("what the model wrote is right")]] };
   const differing = Array.from({ length: Math.max(written.length, expected.length) }).findIndex((_, t) => written[t] !== expected[t]);
   const isCut = differing === written.length && !hasEnded;
   if (isCut || (differing < 0 && !hasEnded)) return {

@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent
 _IMPORT = re.compile(r"^import \{([^{}]*)\} from \"(\.{1,2}/[\w./-]+\.js)\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*? |class |const |let )[A-Za-z_$])", re.MULTILINE)
 _DECLARED = re.compile(r"^(export )?(?:(?:async )?function\*? ?|class |const |let |var )([\w$]+|[\[{])", re.MULTILINE)
+_INDENT = re.compile(r"^ +", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*$|\bimport\(.*$", re.MULTILINE)
 _COMMENT = re.compile(r"^ *//[^\n]*\n|^ */\*\*(?:(?!\*/).)*\*/ *\n|^\n", re.MULTILINE | re.DOTALL)
 
@@ -57,8 +58,10 @@ def one_script(*entries: Path) -> str:
 
 
 def without_comments(code: str) -> str:
-    """A script as a page has it: without the comments that stand on lines of their own, and without empty lines."""
-    return _COMMENT.sub("", code)
+    """A script as a page has it: without comments on lines of their own, empty lines, and blanks before lines."""
+    bare = _COMMENT.sub("", code)
+    # In a text of several lines blanks are a part of it.
+    return bare if any(line.count("`") % 2 for line in bare.splitlines()) else _INDENT.sub("", bare)
 
 
 def _add(path: Path, scripts: dict[Path, str], importers: tuple[Path, ...]) -> None:

@@ -26,14 +26,23 @@ export class Page {
   // The run that is shown.
   take(run, start) {
     this.run = run;
-    part("title").textContent = run.title;
-    document.title = [run.title, run.made[0]].filter(Boolean).join(" · ");
     part("model").textContent = run.about ?? run.made[0] ?? "";
-    part("made").textContent = [run.title, ...run.made, `Transformer Viz ${run.version}`].join(" · ");
     part("best").textContent = run.best ?? "";
     part("best").hidden = !run.best;
     this.viewer.show(run, start);
+    this.sayTitle();
     this.drawOpened();
+  }
+
+  // Where a run unfolds, its title would tell what is to come.
+  sayTitle() {
+    const { opens, title: whole, output, made, version } = this.run, isWhole = this.viewer.state.step >= output.length - 1;
+    const title = isWhole ? whole : opens ?? whole;
+    if (this.titled === title) return;
+    this.titled = title;
+    part("title").textContent = title;
+    document.title = [title, made[0]].filter(Boolean).join(" · ");
+    part("made").textContent = [title, ...made, `Transformer Viz ${version}`].join(" · ");
   }
 
   get isDark() {
@@ -58,6 +67,7 @@ export class Page {
 
   // The address is written once a press has rested: that takes 5 ms.
   heard(_why) {
+    this.sayTitle();
     this.drawOpened();
     clearTimeout(this.rests);
     this.rests = setTimeout(() => this.writeAddress(), REST_MS);

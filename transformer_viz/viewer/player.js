@@ -193,7 +193,7 @@ export class Player {
     if (event.key in steps) {
       event.preventDefault();
       this.stepTo(steps[event.key]);
-    } else if (event.key === " " && event.composedPath()[0] === document.body) {
+    } else if (event.key === " " && /^(BODY|H[1-6])$/.test(event.composedPath()[0].tagName)) {
       event.preventDefault();
       this.timers.play ? this.pause() : this.play();
     }

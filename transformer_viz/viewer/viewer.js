@@ -424,9 +424,9 @@ export class Viewer {
     if (!isWhole || !this.isStepped || !this.#kind.has(this.layerPlace, head)) return null;
     const looks = this.#player.pointing.looks(step), most = looks.reduce((a, b) => (b.weight > a.weight ? b : a), { weight: 0 });
     if (!most.to) return null;
-    const words = briefWords({
-      looked: most.to.textContent, weight: most.weight, written: output[step].text, isMean: head === "mean",
-    });
+    // What has no cell, such as what a decoder reads first, is none of the tokens.
+    const tokens = looks.filter(({ to }) => to).map(({ to, weight }) => ({ text: to.textContent, weight }));
+    const words = briefWords({ looks: tokens, written: output[step].text, isMean: head === "mean" });
     return { ...words, rests: [...(told[step] ?? []), ...words.rests] };
   }
 
@@ -454,7 +454,7 @@ export class Viewer {
     const room = this.part("remark"), kind = this.#kind;
     if (!room) return;
     const title = kind.names[this.layerPlace][kind.headNumber(this.#place.head)];
-    const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]] };
+    const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]], heads: ["plain", String(kind.numbers.length * kind.heads)] };
     // With few words there is no room for the legend among the buttons.
     const { remark = [], isBrief, hint = kind.hint, terms } = this.#run, legend = isBrief && hint ? saySentence("{sentence}. ", { sentence: hint }) : [];
     room.replaceChildren(...pieces([...legend, ...remark.map((piece) => named[piece[0]] ?? piece)], terms));

@@ -9,6 +9,8 @@ from transformer_viz.views.state import focus, link
 
 TO_LARGEST = "compare_to_largest"
 """In the session, until both have run: Compare goes to the head that changed most, of whatever kind."""
+_OWN = "compare_own_place"
+"""In the session: the kind, layer and head to which Compare itself went."""
 _ROUNDING = 1e-5
 """The rounding of a weight."""
 _SCALE_WORDS = {"fixed": later("colours up to 1"), "largest": later("colours up to the largest")}
@@ -17,17 +19,37 @@ _SCALE_WORDS = {"fixed": later("colours up to 1"), "largest": later("colours up 
 def start(comparison: Comparison) -> None:
     """Sets the boxes before they are drawn, by default to the head that differs most; what one of the runs does not have is
     brought into range."""
-    largest = comparison.largest if st.session_state.pop(TO_LARGEST, False) else None
-    if largest is not None and abs(largest.size) > _ROUNDING:
-        focus.go_to_head(largest.kind, largest.layer, largest.head)
-    focus.start_kind(comparison.kinds, comparison.kinds[-1])
-    kind = st.session_state.kind
-    farthest, default = comparison.farthest(kind), (comparison.layers(kind)[0], 0)
+    state, largest = st.session_state, comparison.largest
     # Rounding falls elsewhere on another machine, where a link would open another map.
+    if largest is not None and abs(largest.size) <= _ROUNDING:
+        largest = None
+    if state.pop(TO_LARGEST, False) | _is_own() and largest is not None:
+        focus.go_to_head(largest.kind, largest.layer, largest.head)
+    focus.start_kind(comparison.kinds, comparison.kinds[-1] if largest is None else largest.kind, comparison.kinds[-1])
+    kind = state.kind
+    farthest, default = comparison.farthest(kind), (comparison.layers(kind)[0], 0)
     if farthest is not None and abs(farthest.size) > _ROUNDING:
         default = (farthest.layer, farthest.head)
     focus.start_head(comparison.a.attentions[kind].layers, focus.heads_of(comparison.a, kind), default)
+    if largest is not None and (here := _here()) == (largest.kind, largest.layer, largest.head):
+        state[_OWN] = here
     link.option("scale", _SCALE_WORDS)
+
+
+def _here() -> tuple[object, ...]:
+    return tuple(st.session_state.get(name) for name in ("kind", "layer", "head"))
+
+
+def _is_own() -> bool:
+    """Whether nobody has chosen the head in focus: no address, and no press. Then it is the one that the sentence names."""
+    state, here = st.session_state, _here()
+    if _OWN in state:
+        return here == state[_OWN]
+    state[_OWN] = ()
+    # Explore, too, has heads at which it opens by itself.
+    _, places = state.get("shown_before") or (None, ())
+    is_named = {"kind", "layer", "head"} & link.address().keys()
+    return not is_named and (here == (None, None, None) or here in [("cross", *place) for place in places])
 
 
 def controls(*, with_words: bool) -> None:

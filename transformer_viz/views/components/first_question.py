@@ -87,7 +87,8 @@ def choose(way: Any) -> None:
 def told(run: str) -> Offer | None:
     """Says what became of the answer, before the sentence of the step that it was about; and the way on."""
     of, is_right, option = st.session_state.get(_TOLD, (None, False, ""))
-    if of != run:
+    # Who is in a lesson is on the way already.
+    if of != run or lesson_place.current() is not None:
         return None
     wrong = ("strong", say("Not so: ")), *say_sentence("you said {option}. ", option=("code", option))
     return Offer((("strong", say("Right. ")),) if is_right else wrong, {_ON: say("go on with lesson 1")})

@@ -34,7 +34,7 @@ class Inside {
   show(wanted) {
     const before = document.__insideWanted ?? 0;
     document.__insideWanted = wanted;
-    if (wanted > before) this.root.querySelector(".explained").scrollIntoView({ block: "center" });
+    if (wanted > before) (this.root.querySelector(".reason") ?? this.root.querySelector(".explained")).scrollIntoView({ block: "center" });
   }
 
   // Who goes by keyboard goes on from there. Enter is a click without a place.

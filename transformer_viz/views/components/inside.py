@@ -21,8 +21,8 @@ from transformer_viz.figures.theme import THEMES, ThemeName, even_scale, rgb
 from transformer_viz.inside_head import logit_lens, numbers
 from transformer_viz.inside_head.explanations import explain
 from transformer_viz.language import enumerated, later, say, sentences
-from transformer_viz.numbers_in_words import number_words, probability_words
-from transformer_viz.sentences.run_sentences import of_run, say_sentence
+from transformer_viz.numbers_in_words import number_words, percent_words, probability_words
+from transformer_viz.sentences.run_sentences import Piece, Sentence, of_run, say_sentence
 from transformer_viz.terms import REASON_WORDS, head_title, kind_words, place_label
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.inside import Inside
@@ -148,6 +148,7 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
             head=head_title(inside.layer, inside.head),
             attention=kind_words(inside.kind),
         ),
+        "reason": _reason(inside, pinned),
         "hint": hint,
         "words": say("One row of one head, from input to output"),
         "enters": enters,
@@ -162,6 +163,32 @@ def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str
         "untold": say("Not known of this model: {names}.", names=enumerated(map(say, untold))) if untold else "",
         "lens": _lens(inside),
     }
+
+
+def _reason(inside: Inside, pinned: int | None) -> Sentence:
+    """Why the row looks where it does, in numbers; nothing where it looks nowhere."""
+    weights = inside.weights
+    if not np.isfinite(weights).all() or not weights.any():
+        return ()
+    best, *others = [int(key) for key in np.argsort(-weights, kind="stable") if weights[key] > 0]
+
+    def share(key: int) -> str:
+        return percent_words(float(weights[key]))
+
+    def name(key: int) -> Piece:
+        return of_run(numbers.label(inside, key))
+
+    query = of_run(place_label(inside.row, display_token(inside.row_token)))
+    fields: dict[str, Any] = {"query": query, "best": name(best), "share": share(best)}
+    if pinned is not None and pinned != best:
+        fields |= {"key": name(pinned), "part": share(pinned)}
+        return say_sentence(
+            "Query {query} fits key {key} less: {part} of the row; {best} fits best and gets {share}.", **fields
+        )
+    if not others:
+        return say_sentence("Query {query} has key {best} alone to look at: {share} of the row.", **fields)
+    fields |= {"next": name(others[0]), "second": share(others[0])}
+    return say_sentence("Query {query} fits key {best} best: {share} of the row; next is {next} with {second}.", **fields)
 
 
 # ---- cells

@@ -180,7 +180,7 @@ class _Card:
                 st.button(
                     worded("card.close"), "lesson-close", on_click=lesson_place.close, icon=":material/close:", type="tertiary"
                 )
-            st.html(f"<h2>{escape(step.title)}</h2>")
+            st.html(f'<h2 tabindex="-1" data-card="{escape(self.place.word)}">{escape(step.title)}</h2>')
             self._line = st.container(key="lesson-line")
             with st.container(key="lesson-more"):
                 text = "".join(f"<p>{''.join(map(self._element, pieces))}</p>" for pieces in step.text)
@@ -346,6 +346,13 @@ class _Card:
             for hint in step.hints[:n_hints]:
                 self._say(hint)
         with self._ways:
+            # First for the keyboard, and last to be seen.
+            if not self.is_waiting:
+                if place.number + 1 < len(place.lesson.steps):
+                    words = worded("card.next")
+                    st.button(words, "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
+                else:
+                    self._draw_ways_out()
             if place.number:
                 back = replace(place, number=place.number - 1)
                 st.button(worded("card.back"), "lesson-back", on_click=lesson_place.open_step, args=(back,))
@@ -355,10 +362,6 @@ class _Card:
             if self.is_waiting:
                 skipped = (lesson_place.SKIPPED, self._row)
                 st.button(worded("card.skip"), "lesson-skip", on_click=lesson_place.set_answer, args=skipped)
-            elif place.number + 1 < len(place.lesson.steps):
-                st.button(worded("card.next"), "lesson-next", type="primary", on_click=lesson_place.go_on, args=(place,))
-            else:
-                self._draw_ways_out()
 
     def _draw_ways_out(self) -> None:
         """The end of a lesson: her last picture stays; what she can do now, the next lesson, and the way to the list."""

@@ -8,6 +8,9 @@ const made = () => document.head.appendChild(Object.assign(document.createElemen
 const BROUGHT = (document.__brought ??= { step: "", waits: null, found: null });
 const SIGHT = (document.__sight ??= new MutationObserver(() => bringIntoSight(BROUGHT.waits)));
 const GROWS = (document.__grows ??= new ResizeObserver(() => bring(BROUGHT.found)));
+// The card that has the keyboard, and whether it has been put there.
+const STOOD = (document.__stood ??= { card: null, isOther: false, isPut: true });
+const STANDS = (document.__stands ??= untilAHandMoves(new MutationObserver(() => stand())));
 const PAPER = document.getElementById("paper") ?? made();
 
 export default function ({ data, setStateValue, setTriggerValue }) {
@@ -25,6 +28,35 @@ export default function ({ data, setStateValue, setTriggerValue }) {
     changeLanguage(event, folder);
   };
   bringIntoSight(data.point);
+  standOn(data.card);
+}
+
+// What was pressed on a card is gone with it, and the keyboard would be at the page's beginning: it stands on another card's
+// heading, and after an answer on the way on. What is drawn anew gets it back, until a hand moves something.
+function standOn(card) {
+  const before = STOOD.card, isSame = before?.step === card?.step;
+  STOOD.card = card;
+  if (!card) return STANDS.disconnect();
+  if (isSame && (card.waits || !before.waits)) return;
+  STOOD.isOther = !isSame || (STOOD.isOther && !STOOD.isPut);
+  STOOD.isPut = false;
+  STANDS.observe(document.body, { childList: true, subtree: true });
+  stand();
+}
+
+function untilAHandMoves(observer) {
+  for (const name of ["pointerdown", "keydown"]) addEventListener(name, () => STOOD.isPut && observer.disconnect(), { capture: true });
+  return observer;
+}
+
+function stand() {
+  const room = document.querySelector(".st-key-lesson-card"), heading = room?.querySelector(`[data-card="${STOOD.card.step}"]`);
+  const to = STOOD.isOther ? heading : heading && room.querySelector(":is(.st-key-lesson-next, .st-key-lesson-end) button");
+  const isLost = document.activeElement === document.body;
+  if (!to || document.activeElement === to || !(isLost || (STOOD.isOther && !STOOD.isPut))) return;
+  to.focus({ preventScroll: true });
+  if (STOOD.isOther && !STOOD.isPut) room.scrollTop = 0;
+  STOOD.isPut = true;
 }
 
 // Once a step, as soon as it is drawn, and again as what is above it grows, until a hand moves something: who scrolls away wants to.

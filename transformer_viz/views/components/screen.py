@@ -22,12 +22,15 @@ def is_narrow() -> bool:
 
 def watch() -> None:
     """Asks it, once on every page, and draws nothing. It also keeps how far somebody is in the lessons, shows what a
-    step of one points at, and hears of a term that leads to one."""
+    step of one points at, has the keyboard on its card, and hears of a term that leads to one."""
     place = lesson_place.read_place(st.session_state.get(lesson_place.KEY, ""))
     # Where what the open step points at stands, with the step's own name.
     point = None if place is None else POINTS.get(place.step.point)
     pointed = None if place is None or point is None else {"step": place.word, "selector": point.selector}
     about = {"narrow": is_narrow(), "cookie": lesson_place.cookie(), "point": pointed}
+    # What the keyboard stands on.
+    waits = bool(st.session_state.get(lesson_place.WAITS))
+    about["card"] = None if place is None else {"step": place.word, "waits": waits}
     about["language"] = visit_language.current()
     about["leaving"] = lesson_place.TO in st.session_state
     hears: dict[str, Any] = {"on_narrow_change": lambda: None, "on_lesson_change": _open_lesson}

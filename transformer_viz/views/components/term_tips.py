@@ -25,6 +25,11 @@ _NAMES = {
     **{later("row"): "query", later("column"): "key", later("looks"): "weight", later("masked"): "mask"},
 }
 """The terms that one meets first, as they stand in a sentence, and as the glossary has them."""
+_PLAIN = {
+    "row": later("One line of the map: where the model looked for one token. It adds up to 1"),
+    "column": later("One token that can be looked at: each cell says how much its row looked there"),
+}
+"""What they mean where a plain word stands: the glossary's own words would be more terms."""
 STYLE = Path(__file__).with_name("term_tips.css").read_text(encoding="utf-8")
 """Wherever terms stand: of a component, and of the page."""
 _TAGS = {"code": "code", "strong": "b"}
@@ -83,8 +88,10 @@ def meanings() -> dict[str, dict[str, Any]]:
 @cache
 def _meanings(now: str) -> dict[str, dict[str, Any]]:
     by_word: dict[str, dict[str, Any]] = {}
-    for word, name in _names(now).items():
-        by_word[word] = {"means": say("{term}: {sentence}.", term=say(name).capitalize(), sentence=say(TERMS[name].sentence))}
+    for english, name in _NAMES.items():
+        word, is_plain = say(english), english in _PLAIN
+        term, sentence = (word, _PLAIN[english]) if is_plain else (say(name), TERMS[name].sentence)
+        by_word[word] = {"means": say("{term}: {sentence}.", term=term.capitalize(), sentence=say(sentence))}
         if (place := lesson_place.explaining(name)) is not None:
             words = say("Lesson: {title}, card {number} ›", title=place.lesson.title, number=place.number + 1)
             # From every page to the first one: the address of a page has no folder below that one.

@@ -13,7 +13,6 @@ from transformer_viz.export.content import aligned, picture_title
 from transformer_viz.export.strips import output_strip
 from transformer_viz.language import later, say
 from transformer_viz.sentences.run_sentences import Sentence, say_sentence
-from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.hidden_answer import COVERED, HIDDEN
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import deep_mosaic, first_question, guess, ideas, term_tips, viewer
@@ -21,7 +20,6 @@ from transformer_viz.views.components.measured import MEASURES, NOTHING, Measure
 from transformer_viz.views.explore.curtain import OPEN, Curtain
 from transformer_viz.views.state import aligner, focus, lesson_place, levels, link
 from transformer_viz.views.state.display_options import DisplayOptions
-from transformer_viz.vocabulary import END
 
 _ENDS = {"word": later("your own word"), "head": later("another head"), "why": later("why there?")}
 """The words for what one may do after the last step."""
@@ -87,7 +85,6 @@ def _go_on(trace: Trace, way: str) -> None:
     elif way == "why":
         state.explore_tab, state.explained, state.inside_way = "Inside", "", []
         state.inside_wanted = state.get("inside_wanted", 0) + 1
-        focus.set_step(_most_divided(trace, state.kind, state.layer, state.head))
 
 
 def _tells_why(trace: Trace, chosen: DisplayOptions) -> bool:
@@ -96,17 +93,10 @@ def _tells_why(trace: Trace, chosen: DisplayOptions) -> bool:
     at = focus.current()
     if not isinstance(at.head, int) or at.kind == "encoder" or st.session_state.get("inside_untold") == at.run:
         return False
-    row = row_address(HeadAddress(at.kind, at.layer, at.head), _most_divided(trace, at.kind, at.layer, at.head))
+    # It is offered at the last step, and explains that one or what is pinned.
+    pinned, _ = focus.pinned() or (None, None)
+    row = row_address(HeadAddress(at.kind, at.layer, at.head), trace.n_steps - 1 if pinned is None else pinned)
     return not getattr(chosen, "is_file", False) or any(inside.address == row for inside in trace.insides)
-
-
-def _most_divided(trace: Trace, kind: Kind, layer: int, head: Head) -> int:
-    """The step whose look is divided most, its largest weight the smallest: of how a run ends there is little to ask."""
-    if kind not in trace.kinds or kind == "encoder" or layer not in trace.attentions[kind].layers:
-        return focus.step()
-    largest = trace.attentions[kind].head(layer, head).max(axis=-1)
-    own = [step for step in range(trace.n_given, trace.n_steps) if not trace.output_tokens or trace.output_tokens[step] != END]
-    return min(own, key=lambda step: largest[step], default=focus.step())
 
 
 def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Measured, remark: Sentence) -> dict[str, Any]:
@@ -114,9 +104,12 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
     link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     aligns = aligner.current(trace) if curtain.is_open else None
     # The browser says which these are.
-    now: Any = {"head": ("head", ""), "kind": ("kind", "")}
-    here = say_sentence("{head} of {kind}: click a small map for another.", **now)
-    here = () if levels.is_all() else here
+    now: Any = {"head": ("head", ""), "kind": ("kind", ""), "n": ("heads", "")}
+    here = say_sentence(
+        "{head} of {kind}: one of {n} heads, each with its own way of looking; the small maps below show all.", **now
+    )
+    is_one = all(attention.weights.shape[:2] == (1, 1) for attention in trace.attentions.values())
+    here = () if levels.is_all() or is_one else here
     tells_why = not levels.is_all() and "cross" in trace.kinds and _tells_why(trace, chosen)
     parts: dict[str, Any] = {
         "aligner": aligned(trace, aligns),

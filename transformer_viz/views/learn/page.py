@@ -90,7 +90,7 @@ def _draw(number: int, place: Place, of_lessons: Words, *, is_here: bool) -> tup
         said = f"{of_lessons('card.done')}: {len(done)} / {n}"
         st.html(f'<p class="lesson-dots" role="img" aria-label="{escape(said)}" title="{escape(said)}">{dots}</p>')
         words = "again" if len(done) == n else "begin"
-        begin = of_lessons("card.step", n=place.number + 1, m=n) if place.number else of_lessons(f"card.{words}")
+        begin = of_lessons("card.go-on", n=place.number + 1) if place.number else of_lessons(f"card.{words}")
         looks: Any = {"type": "primary" if is_here else "secondary", "icon": ":material/play_arrow:"}
         help_ = f"{begin}: {literal(lesson.title)}"
         st.button(begin, f"open-{lesson.name}", help_, lesson_place.open_step, args=(place,), **looks)

@@ -33,6 +33,13 @@ def show() -> None:
         return
     if display_options.is_hidden(later("Masks, with the tokens beside them,")):
         return
+    if not chosen.is_large:
+        st.markdown(
+            say(
+                "A mask says what the model may not look at: letters that are not written yet, and the filling after shorter "
+                "texts."
+            )
+        )
     setup.draw_boxes(model)
     try:
         now = setup.start(model, setup.read_boxes(model))

@@ -16,7 +16,7 @@ from transformer_viz.sentences.correctness import answer_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views import glossary, names
 from transformer_viz.views.components.markdown import said
-from transformer_viz.views.state import levels, link, own_text
+from transformer_viz.views.state import lesson_place, levels, link, own_text
 
 AUTO = "auto"
 """The device that is best here."""
@@ -52,7 +52,7 @@ def current() -> DisplayOptions:
     return DisplayOptions(
         is_large=state.projector,
         with_answer=not state.hide_answer,
-        unfolds=(link.opened_bare() or own_text.is_there()) and not levels.is_all(),
+        unfolds=(link.opened_bare() or own_text.is_there() or lesson_place.unfolds()) and not levels.is_all(),
     )
 
 

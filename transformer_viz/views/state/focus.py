@@ -227,9 +227,10 @@ def unit_box() -> None:
     link.segmented_control(say("Tokens or words"), UNITS, key="unit", said=say, help=about, **_QUIET)
 
 
-def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int], help_: str = "") -> None:
-    """Goes to the head that its words name: kind, layer and head."""
-    st.button(words, key, help_ or say("Go to this head"), go_to_head, args=place, icon=":material/target:", type="tertiary")
+def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int], help_: str = "", *, is_there: bool = False) -> None:
+    """Goes to the head that its words name: kind, layer and head. It cannot be pressed where one is there already."""
+    looks: Any = {"icon": ":material/target:", "type": "tertiary", "disabled": is_there}
+    st.button(words, key, help_ or say("Go to this head"), go_to_head, args=place, **looks)
 
 
 def say_largest(comparison: Comparison, words: str, key: str) -> None:

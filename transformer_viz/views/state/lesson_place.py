@@ -17,7 +17,7 @@ from transformer_viz import app_folders
 from transformer_viz.language import ENGLISH, say
 from transformer_viz.learn.lesson import LESSONS, Lesson, Step, read_lessons
 from transformer_viz.learn.links import Link, names_of_page
-from transformer_viz.learn.questions import Spot
+from transformer_viz.learn.questions import COVERS, Spot
 from transformer_viz.learn.words import languages
 from transformer_viz.terms import COMBINED, KINDS
 from transformer_viz.views.state import link, visit_language
@@ -171,6 +171,15 @@ def current() -> Place | None:
             state[TO] = place.start.page
         state[_PLACE] = (place.lesson.file, place.number)
     return place
+
+
+def unfolds() -> bool:
+    """Whether the open step is about one row of what is written, so that later ones are seen when they are reached."""
+    place = read_place(st.session_state.get(KEY, ""))
+    if place is None or place.start.kind == "encoder":
+        return False
+    ask, do = place.step.ask, place.step.do
+    return (ask is not None and COVERS[ask.kind] == "row") or (do is not None and do.verb == "step")
 
 
 def answer() -> Answer | None:

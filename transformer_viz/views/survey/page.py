@@ -109,9 +109,11 @@ def show() -> None:
         there = None if comparison.largest is None else comparison.largest.place
     with st.container(horizontal=True, vertical_alignment="center", key="survey-sentence"):
         st.markdown(shown.heading(headline), width="stretch")
-        if there is not None and there != head:
+        if there is not None:
+            # Its place is kept where one is there already: the maps below would move under a pointer that presses one.
             place = (there.kind, there.layer, there.head)
-            focus.go_to_head_button(say("Go to {layer}", layer=head_label(there.layer, there.head)), "survey-go", place)
+            words = say("Go to {layer}", layer=head_label(there.layer, there.head))
+            focus.go_to_head_button(words, "survey-go", place, is_there=there == head)
     with st.container(horizontal=True, vertical_alignment="center", key="survey-controls"):
         link.selectbox(say("Heads by"), key="survey_number", width=340, label_visibility="collapsed")
     drawn = _maps(shown, comparison)
