@@ -61,6 +61,7 @@ def test_two_texts_and_swap_turns_the_sign(start, model):
 
 def test_it_opens_at_the_head_of_its_sentence_unless_the_address_names_one(start, model):
     largest = tv.compare(tv.decode(model, "abc"), tv.decode(model, "abd")).largest
+    assert largest is not None
     wanted = (largest.kind, largest.layer, largest.head)
 
     def shown(at: AppTest) -> tuple[object, ...]:
