@@ -105,9 +105,7 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
     aligns = aligner.current(trace) if curtain.is_open else None
     # The browser says which these are.
     now: Any = {"head": ("head", ""), "kind": ("kind", ""), "n": ("heads", "")}
-    here = say_sentence(
-        "{head} of {kind}: one of {n} heads, each with its own way of looking; the small maps below show all.", **now
-    )
+    here = say_sentence("{head} of {kind}: one of {n} ways to look, all below.", **now)
     is_one = all(attention.weights.shape[:2] == (1, 1) for attention in trace.attentions.values())
     here = () if levels.is_all() or is_one else here
     tells_why = not levels.is_all() and "cross" in trace.kinds and _tells_why(trace, chosen)
