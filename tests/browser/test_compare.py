@@ -85,11 +85,11 @@ def test_it_opens_on_the_text_of_all_pages_and_the_table_and_the_tiles_choose_he
     page.wait_for_function(f"() => ({Z})().length === {len(expected)}")
     np.testing.assert_array_equal(difference(page), expected)
     # The fourth tile of the first row, by the mouse.
-    tiles = f"{A} [data-part=mosaics] [data-kind=decoder]"
+    tiles = f"{A} [data-part=mosaics] [data-kind=cross]"
     wait_until_drawn(page, tiles)
     page.locator(tiles).scroll_into_view_if_needed()
     click_tile(page, tiles, 0, 3)
-    wait_for_link(page, kind="decoder self-attention", layer="layer 1", head="head 4")
+    wait_for_link(page, kind="cross-attention", layer="layer 1", head="head 4")
 
 
 @pytest.mark.slow
