@@ -112,3 +112,15 @@ def test_an_empty_difference_says_so_and_where_the_largest_is(start, shipped, pa
     go.click().run()
     assert at.session_state.kind != "encoder"
     assert not any("No difference in this head" in markdown.value for markdown in at.markdown)
+
+
+def test_another_text_moves_the_head_only_where_nobody_pressed_one(start, shipped):
+    untouched, pressed = start(), start()
+    began = (untouched.session_state.layer, untouched.session_state.head)
+    viewer.enter(untouched, "butterfly")
+    assert (untouched.session_state.layer, untouched.session_state.head) != began
+    # Also where what was pressed last is the head at which the page had begun.
+    for head in ((began[1] + 1) % 4, began[1]):
+        viewer.press(pressed, head=head)
+    viewer.enter(pressed, "butterfly")
+    assert (pressed.session_state.layer, pressed.session_state.head) == began

@@ -430,7 +430,7 @@ def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None
     state[_HEARD] = report["n"]
     kind, layer, head = report.get("kind"), report.get("layer"), report.get("head")
     if kind in KIND_TITLES and type(layer) is int and (head in COMBINED or type(head) is int):
-        state.kind, state.layer, state.head = kind, layer, head
+        focus.choose(kind, layer, head)
     # What there is not, of another training or text, the page brings into range.
     for name in ("moment", "position", "row"):
         if type(number := report.get(name)) is int and 0 <= number < _MOST_PRESSES:

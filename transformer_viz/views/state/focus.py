@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 UNITS = (later("tokens"), later("words"))
 Pin = tuple[int | None, int | None] | tuple[()]
 """A row and a column of a map, None for the one that is not pinned; nothing is neither."""
+_CHOSEN = "head_is_chosen"
+"""In the session: whether somebody pressed a kind, a layer or a head."""
 _OF_WORDS, _MOST_KEPT = " by words", 16
 _CELL = re.compile(r"(\d{0,9})(?:,(\d{1,9}))?", re.ASCII)
 _SENTENCE_PX = 600
@@ -256,10 +258,20 @@ def go_to_head(kind: Kind, layer: int, head: int) -> None:
     st.session_state.kind, st.session_state.layer, st.session_state.head = kind, layer, head
 
 
+def choose(kind: Kind, layer: int, head: Head) -> None:
+    """Moves the focus to what somebody pressed; for a callback. No text moves it any more then."""
+    state = st.session_state
+    if (kind, layer, head) != tuple(map(state.get, ("kind", "layer", "head"))):
+        state[_CHOSEN] = True
+        state.kind, state.layer, state.head = kind, layer, head
+
+
 def suit(trace: Trace, model: "LoadedModel") -> None:
     """Before `start`, for a text of one's own: where nobody chose a head, and the one that suited the last text looks less
     often at what this one's letters come from than another does, that other one is gone to."""
     state = st.session_state
+    if state.get(_CHOSEN):
+        return
     name, places = state.get("shown_before") or (None, ())
     here, looks, graded = (state.get("layer"), state.get("head")), right_looks(trace), graded_head(trace)
     if name != model.name or here not in places or state.get("kind") != "cross" or looks is None or graded is None:

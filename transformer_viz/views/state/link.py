@@ -487,7 +487,8 @@ def _value(
     # And where the same option has other words now, the browser would go on showing the old ones.
     written, before = words(value), state.setdefault(_DECIDED, {}).get(key)
     is_renamed = before is not None and before[0] == value and before[1] != written
-    if key not in state or state[key] != value or in_address != value or is_new_here or is_renamed:
+    # Only then: what is set here goes to the browser, over what may have been typed there since.
+    if key not in state or state[key] != value or is_new_here or is_renamed:
         state[key] = value
     if is_new_here:
         decided.add(key)
