@@ -223,7 +223,7 @@ def _stack(passes: Passes, first: Pass, known: Sequence[KnownAttention], sides: 
 
 
 def _is_causal(seen: Seen, known: Sequence[KnownAttention]) -> bool | None:
-    """Whether no row sees a later key, in any call; None where there is no key that is seen at all after the first row."""
+    """Tells whether no row sees a later key, in any call; None where no key is seen after the first row."""
     has_sign = False
     for one in known:
         softmax = seen.softmaxes[one.softmax]

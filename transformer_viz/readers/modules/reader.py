@@ -115,7 +115,7 @@ class ModuleReader:
         tap: Tap | None = None,
         first_query: int = 0,
     ) -> Tensor:
-        """All rows at once; the tap sees those from `first_query` on."""
+        """Runs all rows at once; the tap sees those from `first_query` on."""
         if not self.kind.has_encoder:
             return self._read(None, None, target, target_padding, tap, tap, first_query)
         return self._read(memory.source, source_padding, target, target_padding, memory.tap, tap, first_query)
@@ -129,7 +129,7 @@ class ModuleReader:
         return logits_of(returned, *target.shape, self.batch_first)
 
     def attention_block(self, kind: Kind, layer: int) -> AttentionBlock:
-        """Nothing is known of what stands around an attention."""
+        """An empty block: what stands around an attention is not known."""
         return AttentionBlock()
 
     def _read(

@@ -100,5 +100,5 @@ class RunningModules:
 
 
 def _is_plain(module: nn.Module) -> bool:
-    """Whether it is a linear layer, a norm or the like of torch: hooks on the many of them would take a fifth of a pass."""
+    """Tells whether it is a linear layer, a norm or the like of torch: hooks on all of them would take a fifth of a pass."""
     return type(module).__module__.startswith("torch.nn.modules.") and next(module.children(), None) is None

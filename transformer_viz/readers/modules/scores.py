@@ -22,7 +22,7 @@ class Made(NamedTuple):
 
 
 class BeforeMask(NamedTuple):
-    """What is known of scores under a mask. Where nothing hides anything, the scores themselves and None.
+    """Scores under a mask, as far as they are known. Where nothing hides anything, the scores themselves and None.
 
     Attributes:
         scores: before the mask, None where they are not known.

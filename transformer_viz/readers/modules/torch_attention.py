@@ -10,7 +10,7 @@ from transformer_viz.readers.modules.operator_roles import aten
 
 
 class AttentionSteps(NamedTuple):
-    """What torch computes on the way to the product of weights and values.
+    """The tensors that torch computes on the way to the product of weights and values.
 
     Attributes:
         query: multiplied with a part of the scale.

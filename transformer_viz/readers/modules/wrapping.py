@@ -370,7 +370,7 @@ def _places(name: str, found: Found, alone: Sequence[Pass], batch: Pass) -> list
 
 
 def _n_heads(one: KnownAttention, weights: Tensor) -> int:
-    """Of one sentence."""
+    """The number of heads of one sentence."""
     return weights.numel() // (weights.shape[one.query_axis] * weights.shape[-1])
 
 
