@@ -9,7 +9,7 @@ import numpy as np
 from transformer_viz.analysis.head_names import roles
 from transformer_viz.analysis.head_rows import HeadRows
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.analysis.query_rows import true_keys
+from transformer_viz.analysis.query_rows import cross_steps
 from transformer_viz.errors import OptionError, join_names
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attention import Attention
@@ -91,10 +91,10 @@ def right_looks(trace: Trace) -> np.ndarray | None:
 
     None where the run has no cross-attention or no step has a true key.
     """
-    steps = [(t, key) for t, key in enumerate(true_keys(trace)) if key is not None]
-    if "cross" not in trace.attentions or not steps:
+    steps = cross_steps(trace)
+    if steps is None:
         return None
-    rows, keys = zip(*steps, strict=True)
+    rows, keys = steps
     return (trace.cross.weights[:, :, rows].argmax(-1) == keys).sum(-1)
 
 

@@ -88,16 +88,19 @@ def true_keys(trace: Trace) -> tuple[int | None, ...]:
     return tuple(key if is_real else None for key, is_real in zip(trace.alignment, real, strict=True))
 
 
+def cross_steps(trace: Trace) -> tuple[list[int], list[int]] | None:
+    """Rows of cross-attention that have a true key, and these keys; None where there are none."""
+    keys = {t: key for t, key in enumerate(true_keys(trace)) if key is not None} if "cross" in trace.attentions else {}
+    return ([*keys], [*keys.values()]) if keys else None
+
+
 def head_mass(trace: Trace) -> np.ndarray | None:
     """Mean weight on the true key over all steps that have one, (layer, head) float64, for the layers that the run has.
 
     None where the run has no cross-attention or no step has a true key.
     """
-    steps = [(t, key) for t, key in enumerate(true_keys(trace)) if key is not None]
-    if "cross" not in trace.attentions or not steps:
-        return None
-    rows, keys = zip(*steps, strict=True)
-    return trace.cross.weights[:, :, rows, keys].astype(np.float64).mean(-1)
+    steps = cross_steps(trace)
+    return None if steps is None else trace.cross.weights[:, :, *steps].astype(np.float64).mean(-1)
 
 
 def best_head(trace: Trace) -> tuple[int, int, float] | None:
