@@ -1,4 +1,4 @@
-"""The app in headless Chromium with software rendering: Enter, an arrow key, a switch of pages.
+"""The app in headless Chromium with software rendering: Enter, an arrow key, another kind, head, pin, a switch of pages.
 
 Times are taken inside the page, from the event to the first frame in which all of it is drawn. Beside each stands the
 same text typed into a bare Streamlit page with one heatmap, in turns: it says how slow the machine is in these minutes.
@@ -12,6 +12,7 @@ from benchmarks.measure import Line, Number, Report, Target
 TITLE = "the app, 12 to 20 letters"
 TRIES, SWITCHES = 30, 8
 THRICE_A_SECOND_MS = 333
+CHOICES = ("kind", "head", "pin")
 TARGETS = {
     "enter": Target("Enter until all is drawn, median", "at most", 300, "ms"),
     "enter p95": Target("Enter until all is drawn, p95", "at most", 420, "ms"),
@@ -19,6 +20,11 @@ TARGETS = {
     "key p95": Target("an arrow key, p95", "at most", 33, "ms"),
     "hurried": Target("arrow keys, three a second, median", "at most", 16, "ms"),
     "hurried p95": Target("arrow keys, three a second, p95", "at most", 33, "ms"),
+    **{
+        f"{what}{p95}": Target(f"another {what}, {p95.strip() or 'median'}", "at most", most, "ms")
+        for what in CHOICES
+        for p95, most in (("", 16), (" p95", 33))
+    },
     "page": Target("a switch of pages until all is drawn, the slowest page, median", "at most", 500, "ms"),
 }
 _OWN = {"Masks": "lab-header", "Compare": "swap", "Over many texts": "survey-distribution", "Explore": "explore_tab"}
@@ -41,6 +47,7 @@ def measure(report: Report) -> None:
             "enter": ("Enter until all is drawn", entered),
             "key": ("an arrow key", steps),
             "hurried": ("arrow keys, three a second", hurried),
+            **{what: (f"another {what}", [browser.chosen(app, what) for _ in range(TRIES)]) for what in CHOICES},
         }
         for key, (what, times) in timed.items():
             number = Number.of("ours", times)

@@ -113,8 +113,17 @@ def took(page: Page, pause_ms: float = PAUSE_MS) -> float:
 
 def step(page: Page) -> float:
     """Milliseconds from an arrow key, pressed once the page rests, until the step is drawn: to the last step, and back."""
+    return _pressed(page, "bench.press")
+
+
+def chosen(page: Page, what: str) -> float:
+    """The same of the next "kind" or "head", or of a "pin" on the next token."""
+    return _pressed(page, f"bench.choose.{what}")
+
+
+def _pressed(page: Page, press: str) -> float:
     page.wait_for_function("bench.rests()", polling=_LOOK_MS)
-    page.evaluate("() => { const now = performance.now(); bench.watch(bench.press(), now); }")
+    page.evaluate(f"() => {{ const now = performance.now(); bench.watch({press}(), now); }}")
     return took(page)
 
 

@@ -1,8 +1,8 @@
 """A large run on a page and in the app: `python -m benchmarks.large_run [--tokens 512] [--layers 12] [--heads 12]`.
 
-How large its page is and how long it takes to make; in Chromium how long until it is drawn, until another head is, and what it
-needs of the browser's memory; the same of the app, with what it sends; and bertviz's page of the same numbers, if bertviz is
-installed. The run is of a decoder alone, with random weights.
+How large its page is and how long it takes to make; in Chromium how long until it is drawn, until another head or step is, and
+what it needs of the browser's memory; the same of the app, with what it sends; and bertviz's page of the same numbers, if
+bertviz is installed. The run is of a decoder alone, with random weights.
 """
 
 import argparse
@@ -58,6 +58,7 @@ def page_lines(running: Browser, trace: tv.Trace, folder: Path) -> Iterator[str]
     yield f"the page opens in {browser.visit(running, file.as_uri(), f'({_IS_DRAWN})()'):.0f} ms"
     page = browser.opened(running, file.as_uri(), f"(({_IS_DRAWN})() || null)")
     yield f"the page, {of_heads(page)}"
+    yield f"the page, {of_keys(page)}"
     page.context.close()
 
 
@@ -81,6 +82,7 @@ def app_lines(running: Browser, trace: tv.Trace, folder: Path) -> Iterator[str]:
         yield f"the app opens a file of {file.stat().st_size / 1e6:.1f} MB in {took:.0f} ms, {sum(sent) / 1e6:.2f} MB sent"
         sent.clear()
         yield f"the app, {of_heads(page)}, {sum(sent) / 1e6 / PRESSES:.2f} MB sent for each"
+        yield f"the app, {of_keys(page)}"
 
 
 def bertviz_lines(running: Browser, trace: tv.Trace, folder: Path) -> Iterator[str]:
@@ -97,6 +99,12 @@ def bertviz_lines(running: Browser, trace: tv.Trace, folder: Path) -> Iterator[s
         yield f"bertviz's page opens in {browser.visit(running, file.as_uri(), _IS_BERTVIZ):.0f} ms"
     except Error as error:
         yield f"bertviz's page does not open: {str(error).splitlines()[0]}"
+
+
+def of_keys(page: Page) -> str:
+    """Arrow keys, three a second."""
+    times = browser.steps_in_a_row(page, PRESSES, 333)
+    return f"an arrow key: {median(times):.0f} ms, at most {max(times):.0f}"
 
 
 def of_heads(page: Page) -> str:

@@ -44,6 +44,29 @@
       return () => bench.step() !== before;
     },
     key: "ArrowLeft",
+    // The same of another kind, another head, and a pin: what a click or a choice does.
+    choose: {
+      kind: () => {
+        const buttons = [...document.querySelectorAll(".viewer [data-box=kind] button")], isOn = (one) => one.ariaPressed === "true";
+        const next = buttons[(buttons.findIndex(isOn) + 1) % buttons.length], host = () => part("focus");
+        const before = host();
+        next.click();
+        return () => isOn(next) && host() !== before;
+      },
+      head: () => {
+        const box = document.querySelector(".viewer [data-box=head]"), heads = [...box.options].filter(({ value }) => /^\d+$/.test(value));
+        const { value, text } = heads[(heads.findIndex(({ value }) => value === box.value) + 1) % heads.length];
+        box.value = value;
+        box.dispatchEvent(new Event("change", { bubbles: true }));
+        return () => part("sentence").textContent.includes(text);
+      },
+      pin: () => {
+        const cells = [...part("source").children], isPinned = (one) => one.ariaPressed === "true";
+        const next = cells[(cells.findIndex(isPinned) + 1) % cells.length];
+        next.click();
+        return () => isPinned(next);
+      },
+    },
     // Keys at even times: one that the page is late for is as late as it is.
     inARow: async (tries, every) => {
       const began = performance.now(), all = [];

@@ -15,6 +15,7 @@ function browser() {
     addEventListener: (name, act) => (hears[name] ??= []).push(act),
     location: place,
     document: { baseURI: "http://here/" },
+    requestAnimationFrame: (draw) => setTimeout(draw, 16),
   });
   const state = { n: 0 }, told = [], report = new Report(() => ({ ...state }));
   const root = { isConnected: true };
@@ -24,12 +25,19 @@ function browser() {
   return { place, state, told, report, root, press, begin: (heard = 0, on = root) => report.begin((one) => told.push(one.n), on, heard) };
 }
 
-test("of presses that follow each other fast the first is told at once, and the last one once it rests", () => {
+// A frame, and what was to come after it.
+function drawn() {
+  mock.timers.tick(16);
+  mock.timers.tick(1);
+}
+
+test("of presses that follow each other fast the first is told once it is drawn, and the last one once it rests", () => {
   const { state, told, report, begin } = browser();
   begin();
   for (state.n = 1; state.n < 9; state.n += 1) {
     report.soon();
-    mock.timers.tick(333);
+    drawn();
+    mock.timers.tick(300);
   }
   report.soon();
   assert.deepEqual(told, [1]);
@@ -39,6 +47,8 @@ test("of presses that follow each other fast the first is told at once, and the 
   assert.deepEqual(told, [1, 9], "what was told is not told again");
   state.n = 10;
   report.soon();
+  assert.deepEqual(told, [1, 9], "its frame is not drawn");
+  drawn();
   assert.deepEqual(told, [1, 9, 10], "a press that comes alone");
 });
 
@@ -47,7 +57,9 @@ test("what is pressed elsewhere on the page finds the newest state told", () => 
   begin();
   for (state.n = 1; state.n < 3; state.n += 1) report.soon();
   hears.pointerdown.forEach((act) => act({ composedPath: () => [] }));
-  assert.deepEqual(told, [1, 3]);
+  assert.deepEqual(told, [3], "also before its frame is drawn");
+  drawn();
+  assert.deepEqual(told, [3]);
 });
 
 test("between two pages nothing is told, and nothing is lost", () => {

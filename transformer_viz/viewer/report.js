@@ -1,7 +1,7 @@
 // @ts-check
-// Tells the server the newest state: at once what comes alone, and of presses that follow each other fast the first, and the last
-// one once it rests: for each answer Streamlit arranges the whole page, and the next press would wait. What is pressed elsewhere on
-// the page finds the newest state with the server, since it is told before that press counts.
+// Tells the server the newest state: a press that comes alone once it is drawn, and of presses that follow each other fast the first,
+// and the last one once it rests: for each answer Streamlit arranges the whole page, and the picture would wait. What is pressed
+// elsewhere on the page finds the newest state with the server, since it is told before that press counts.
 import { REST_MS } from "./player.js";
 
 const AGAIN_MS = 50;
@@ -53,8 +53,8 @@ export class Report {
   }
 
   soon() {
-    if (!this.waits) this.now();
-    clearTimeout(this.waits);
+    if (this.waits) clearTimeout(this.waits);
+    else requestAnimationFrame(() => setTimeout(() => this.now(), 0));
     this.waits = setTimeout(() => this.#rested(), REST_MS);
   }
 
