@@ -6,11 +6,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.charts import FOCUS, PICTURE, at_rest, wait_until_drawn
-from tests.needs import slow
 
 pytestmark = pytest.mark.browser
 
-MOST = 12
+MOST, MOST_ASKED = 12, 9
 CONTROLS = """() => {
   const isSeen = (one) => {
     const { width, height, bottom, top } = one.getBoundingClientRect();
@@ -39,15 +38,29 @@ def place(page: Page, selector: str) -> dict[str, float]:
     return {"top": box["y"], "bottom": box["y"] + box["height"]}
 
 
-@pytest.mark.parametrize("is_asked", [False, slow(True)])
-def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, server: str, is_asked: bool) -> None:
-    if is_asked:
-        page.context.clear_cookies()
+def test_beside_the_first_question_nothing_else_can_be_set(page: Page, server: str) -> None:
+    page.context.clear_cookies()
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(server)
+    wait_until_drawn(page)
+    asking = at_rest(page, CONTROLS)
+    others = ("Settings", "Glossary", "Examples", "All controls")
+    assert len(asking) <= MOST_ASKED and not any(name in one for name in others for one in asking), asking
+    play = page.get_by_role("button", name="Play", exact=True)
+    left = play.evaluate("(one) => one.getBoundingClientRect().left")
+    page.get_by_role("button", name="Not now").click()
+    for name in ("Settings", "Examples", "Glossary", "Step on"):
+        expect(page.get_by_role("button", name=name)).to_be_visible()
+    assert "All controls" in at_rest(page, CONTROLS)
+    assert play.evaluate("(one) => one.getBoundingClientRect().left") == left
+
+
+def test_a_bare_first_screen_has_few_controls_and_the_whole_picture(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     page.goto(server)
     wait_until_drawn(page)
     controls = at_rest(page, CONTROLS)
-    assert {"Source text", "All controls"} <= {*controls} and len(controls) <= MOST + 2 * is_asked, controls
+    assert {"Source text", "All controls"} <= {*controls} and len(controls) <= MOST, controls
     map_ = place(page, FOCUS)
     # Above it word and answer stand one above the other.
     assert map_["top"] <= 350 and map_["bottom"] <= 720
@@ -69,7 +82,6 @@ def test_all_controls_of_the_map_stand_in_one_row(page: Page, server: str, width
     at_rest(page)
     boxes: list[Any] = [page.locator(f"{PICTURE} [data-box={name}]").bounding_box() for name in ("kind", "layer", "head")]
     assert max(box["y"] for box in boxes) < min(box["y"] + box["height"] for box in boxes)
-    assert place(page, FOCUS)["top"] <= 240
 
 
 def test_on_a_phone_the_picture_stands_in_the_first_screen(page: Page, server: str) -> None:

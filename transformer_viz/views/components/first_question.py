@@ -17,6 +17,7 @@ from transformer_viz.sentences.run_sentences import Sentence, say_sentence
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus, lesson_place
 from transformer_viz.views.state.display_options import DisplayOptions
+from transformer_viz.vocabulary import unit
 
 _ASKS, _AT, _TOLD = "first_question", "first_question_at", "first_question_told"
 """In the session: that it is to be asked, and then the question; where the page stood; and what was said of an answer, with
@@ -57,7 +58,8 @@ def asked(trace: Trace, model: LoadedModel, chosen: DisplayOptions) -> Offer | N
     if not isinstance(made, Question):
         _end()
         return None
-    about = say("this model {does}. Which token will it write first?", does=say(model.task.about))
+    noun = say(unit(trace.source_tokens))
+    about = say("this model {does}. Which {unit} will it write first?", does=say(model.task.about), unit=noun)
     ways = {f"{_ANSWER}{number}": option for number, option in enumerate(made.options)}
     return Offer((("strong", say("Before you look: ")), ("plain", about)), {**ways, _LATER: say("Not now")})
 

@@ -143,6 +143,10 @@ _STAGE_ALONE = """<style>
 .stMainBlockContainer { padding-top: 1.1rem; }
 .st-key-focus-controls { display: none; }
 </style>"""
+_QUESTION_ALONE = """<style>
+/* Their places are kept. */
+.st-key-bar :is(.stPopover, .stCheckbox, .stCheckbox *) { visibility: hidden; }
+</style>"""
 _STREAMLITS_WORDS = """
 /* What Streamlit writes in English: hidden, and said in the page's language behind it. */
 [data-testid="stFileUploaderDropzone"] button p, [data-testid="stFileUploaderDropzoneInstructions"] span,
@@ -194,3 +198,8 @@ def _streamlits_words() -> str:
 def stage_alone() -> None:
     """On a page whose picture is for a room: what stands above it is out of sight until somebody wants it."""
     st.html(_STAGE_ALONE.replace("CONTROLS", say("controls")))
+
+
+def question_alone() -> None:
+    """Until the first question is answered or put away: what else can be opened or set is out of sight."""
+    st.html(_QUESTION_ALONE)

@@ -95,6 +95,8 @@ def show() -> None:
     if now.is_guessed:
         guess.hear(shown, focus.current())
         now = curtain.of_page(shown, model, chosen)
+    if now.offer is not None:
+        style.question_alone()
     measuring = measures.Measuring(trace, model, is_offered=now.is_open and measured.are_shown())
     # How it learned would tell what is covered.
     is_told = model.task is not None and chosen.with_answer and not chosen.is_large and by_lesson is None
