@@ -157,6 +157,17 @@ def test_a_module_is_not_accused_of_padding_that_nobody_named(tiny):
     assert "future" in {finding.rule for finding in report.findings}
 
 
+def test_the_certificate_asks_for_no_more_than_the_module_takes(tiny):
+    """Its longest texts with padding are as long as it takes, and the shorter ones are padded as always."""
+
+    class Short(Foreign):
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            assert max(source.shape[1], target.shape[1]) <= 8
+            return super().forward(source, target)
+
+    assert tv.check_masks(tv.wrap(Short(tiny), tiny.task), replacements=1).sound
+
+
 def own(stacks: str = "both", way: str = "by_matmul", **options: Any) -> Own:
     torch.manual_seed(3)
     return Own(WAYS[way], stacks, **options)

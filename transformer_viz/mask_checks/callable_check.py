@@ -174,8 +174,8 @@ def _called(f: Logits, source: Tensor, target: Tensor) -> Tensor:
     except Exception as error:
         raise OptionError(
             f"the callable failed on source ids {tuple(source.shape)} and target ids {tuple(target.shape)}: "
-            f"{type(error).__name__}: {str(error)[:300]}. It is called with int64 tensors (batch, length); "
-            "max_length says how long they may be."
+            f"{type(error).__name__}: {str(error)[:300].removesuffix('.')}. It is called with int64 tensors (batch, length); "
+            "max_length says how long they may be, or longest of `tv.wrap`."
         ) from error
     if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != target.shape:
         given = f"a tensor {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
@@ -210,6 +210,7 @@ def check_callable_masks(
     pad_id: int | None,
     *,
     max_length: int = DEFAULT_LENGTH,
+    longest: int | None = None,
     avoid: Iterable[int] = (),
     replacements: int = 3,
     seed: int = 0,
@@ -222,6 +223,7 @@ def check_callable_masks(
         vocabulary_size: ids are drawn from 0 to this - 1.
         pad_id: what padding is; None when `f` knows none, which is then not checked.
         max_length: the longest source and target, before up to 7 pads are appended.
+        longest: the same with those pads; None: it takes all of them.
         avoid: ids that must not be drawn, special symbols for instance.
         replacements: random replacements of each later position.
         seed: another seed draws other ids.
@@ -238,7 +240,7 @@ def check_callable_masks(
     if len(real) < 2:
         raise OptionError(f"of {n_ids} ids only {len(real)} may be drawn; at least 2 are needed")
     whole_number("max_length", max_length, 2, _LONGEST)
-    given = real, seed, pad_id, replacements, max_length, alone
+    given = real, seed, pad_id, replacements, max_length, longest, alone
     with torch.no_grad():
         try:
             report = _checked(f, *given)
@@ -259,12 +261,19 @@ def check_callable_masks(
 
 
 def _checked(
-    f: Logits, real: Tensor, seed: int, pad_id: int | None, replacements: int, max_length: int, alone: Alone | None
+    f: Logits,
+    real: Tensor,
+    seed: int,
+    pad_id: int | None,
+    replacements: int,
+    max_length: int,
+    longest: int | None,
+    alone: Alone | None,
 ) -> MaskReport:
     answers = CallableAnswers(f)
     while True:
         computed_in = answers.computed_in
-        check = _Check(answers, _Ids(real, seed), pad_id, replacements, max_length, alone)
+        check = _Check(answers, _Ids(real, seed), pad_id, replacements, max_length, longest, alone)
         check.run()
         if answers.computed_in == computed_in:
             return check.report()
@@ -328,10 +337,11 @@ class _Check:
         pad_id: int | None,
         replacements: int,
         max_length: int,
+        longest: int | None = None,
         alone: Alone | None = None,
     ) -> None:
         self.answers, self.ids, self.pad_id, self.alone = answers, ids, pad_id, alone
-        self.replacements, self.max_length = replacements, max_length
+        self.replacements, self.max_length, self.longest = replacements, max_length, longest
         self.findings = Findings()
         self.notes: list[str] = []
         self.is_deterministic = True
@@ -534,10 +544,10 @@ class _Check:
         of_target: Rule = "source padding" if self.alone == "encoder" else "target padding"
         for n in _PADS:
             pads = torch.full((len(source), n), pad_id)
-            if takes_more.get("source"):
+            if takes_more.get("source") and self._has_room(source, n):
                 longer = self._ask(torch.cat([source, pads], 1), target)
                 self._compare("source padding", longer, base, is_same_shape=False)
-            if takes_more["target"]:
+            if takes_more["target"] and self._has_room(target, n):
                 longer = self._ask(source, torch.cat([target, pads], 1))
                 self._compare(of_target, longer[:, : target.shape[1]], base, is_same_shape=False)
         cut = source.shape[1] // 2
@@ -562,6 +572,9 @@ class _Check:
             else:
                 self._compare(of_target, mixed[1::2, :key], base[1::2, :key])
             self._compare("batch invariance", mixed[0::2], base[0::2])
+
+    def _has_room(self, ids: Tensor, n_pads: int) -> bool:
+        return self.longest is None or ids.shape[1] + n_pads <= self.longest
 
     # ---- what it means
 

@@ -153,6 +153,7 @@ def _check_module(model: ModuleModel, replacements: int, seed: int) -> MaskRepor
         reader.pad_id if reader.knows_padding else None,
         alone=None if reader.kind.has_encoder else "decoder",
         max_length=min(DEFAULT_LENGTH, sizes.longest_target),
+        longest=sizes.longest_target,
         # Where nobody says what padding is, it is most often 0; a text of it alone would see nothing.
         avoid=special if reader.knows_padding else {*special, 0},
         replacements=replacements,

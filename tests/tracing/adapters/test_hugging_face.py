@@ -202,6 +202,38 @@ def test_a_class_that_was_written_at_a_prompt(caplog) -> None:
     assert attention_of(model.config) == "sdpa"
 
 
+class Own(transformers.PreTrainedModel):
+    """Somebody's decoder in the frame of theirs, which computes its attention itself and may hide padding."""
+
+    config_class = transformers.GPT2Config
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.embedding, self.output = torch.nn.Embedding(config.vocab_size, 12), torch.nn.Linear(12, config.vocab_size)
+        self.seen: list[torch.Tensor] = []
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
+        x, n = self.embedding(input_ids), input_ids.shape[1]
+        hidden = torch.ones(n, n, dtype=torch.bool).triu(1)
+        if attention_mask is not None:
+            hidden = hidden | (attention_mask == 0)
+        weights = (x @ x.mT).masked_fill(hidden, -1e9).softmax(-1)
+        self.seen.append(weights.detach())
+        return self.output(x + weights @ x)
+
+
+@pytest.mark.parametrize("is_within", [False, True])
+@pytest.mark.parametrize("ids", [[5, 9, 3, 7], [5, 9, PAD, PAD]])
+def test_a_class_that_computes_its_attention_itself(ids, is_within: bool) -> None:
+    """No attention of theirs is called, and torch's operators show it as of any module."""
+    model = Own(transformers.GPT2Config(vocab_size=23, pad_token_id=PAD)).eval()
+    trace = trace_module(torch.nn.Sequential(model) if is_within else model, None, ids)
+    assert trace.kinds == ("decoder",)
+    np.testing.assert_allclose(trace.decoder.weights[0, 0], model.seen[0][0].numpy(), atol=1e-6)
+    padding = 3 if PAD in ids and not is_within else 0
+    assert trace.decoder.mask.sum() == 6 + padding
+
+
 def test_another_threads_run_is_not_recorded() -> None:
     """Nor does it fail: it gets the eager attention meanwhile."""
     model = untapped("bart").eval()

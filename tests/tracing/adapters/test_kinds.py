@@ -86,3 +86,56 @@ def test_an_encoder_beside_another_is_no_later_layer_of_it(ids):
     torch.manual_seed(0)
     with pytest.raises(OptionError, match=r"encoders\.1\.layers\.0.*another encoder than encoders\.0\.layers\.0"):
         trace_module(Encoder(has_second=True), ids, pad_id=PAD)
+
+
+class Careful(Encoder):
+    def forward(self, source: Tensor) -> Tensor:
+        made = super().forward(source)
+        assert bool(made.isfinite().all()), "lost"
+        return made
+
+
+def without_effect(part: str, made_by: type[Encoder] = Encoder, **options: bool) -> Encoder:
+    """An encoder as some begin: its first attention writes zeros, whatever it looks at."""
+    torch.manual_seed(0)
+    model = made_by(**options)
+    for encoder in model.encoders:
+        attention = cast(nn.TransformerEncoder, encoder).layers[0].self_attn
+        nn.init.zeros_(attention.out_proj.weight if part == "output" else attention.in_proj_weight[2 * WIDTH :])
+    return model
+
+
+@pytest.mark.parametrize("part", ["output", "values"])
+def test_a_layer_that_writes_nothing_yet_is_of_the_same_encoder(part):
+    with torch.no_grad():
+        model = without_effect(part)
+    trace = trace_module(model, [3, 4, 5])
+    assert trace.encoder.weights.shape == (2, 4, 3, 3)
+    assert trace.made_by["modules"] == {"encoder": [f"encoders.0.layers.{i}.self_attn" for i in range(2)]}
+
+
+@pytest.mark.parametrize(("made_by", "has_second"), [(Encoder, True), (Careful, False)], ids=["two", "one that takes no NaN"])
+def test_what_does_not_show_that_it_follows_is_refused(made_by, has_second):
+    with torch.no_grad():
+        model = without_effect("output", made_by, has_second=has_second)
+    with pytest.raises(OptionError, match="another encoder than encoders\\.0\\.layers\\.0"):
+        trace_module(model, [3, 4, 5])
+
+
+def test_of_numbers_that_are_none_that_is_said():
+    """And not that nothing depends on anything."""
+    model = Encoder()
+    with torch.no_grad():
+        model.embedding.weight.fill_(torch.nan)
+    with pytest.raises(OptionError, match="is not finite"):
+        trace_module(model, [3, 4, 5])
+
+
+def test_a_module_of_one_length_is_not_asked_how_it_is_called():
+    class Three(Encoder):
+        def forward(self, source: Tensor) -> Tensor:
+            return super().forward(source) + torch.arange(3.0)[:, None]
+
+    with pytest.raises(OptionError, match="another length of its source, it does not answer alike: Three failed") as caught:
+        trace_module(Three(), [3, 4, 5])
+    assert "Does it take" not in str(caught.value)

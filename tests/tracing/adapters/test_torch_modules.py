@@ -191,6 +191,20 @@ def test_what_cannot_be_labelled_is_refused():
             trace_module(layer, None, TARGET, call=lambda target: layer(*[embedding(target)] * 3))  # noqa: B023
 
 
+def test_keys_that_are_no_tokens_are_counted():
+    layer, embedding = nn.MultiheadAttention(WIDTH, 2, batch_first=True), nn.Embedding(23, WIDTH)
+
+    def call(target: Tensor) -> Tensor:
+        x = embedding(target)
+        keys = torch.cat([torch.ones(len(x), 2, WIDTH), x], 1)
+        return layer(x, keys, keys)[0]
+
+    n = len(TARGET)
+    words = f"{n} rows and {n + 2} columns for .* of the target; it adds 2 keys that are no tokens"
+    with pytest.raises(OptionError, match=words):
+        trace_module(layer, None, TARGET, call=call)
+
+
 def test_a_class_of_ones_own_made_of_torchs():
     class Mine(nn.MultiheadAttention):
         def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -5,7 +5,9 @@ asked once more with a target that is one token shorter, and once with such a so
 target are of the target, and so are columns. What does not come out clean is no attention between tokens, or is refused.
 """
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -90,6 +92,8 @@ def find_attention(passes: Passes, first: Pass, source: Tensor | None, target: T
         sides["source"] = source
     if target is not None:
         sides["target"] = target
+    # It ran once, so what fails from here on is no question of how it is called.
+    passes = replace(passes, has_run=True)
     changes: dict[Side, list[_Change]] = {}
     others: dict[Side, Seen] = {}
     for side in sides:
@@ -186,10 +190,12 @@ def _answer(
     if kind is None:
         return Unseen(softmax.module, f"its rows are of the {from_} and its columns of the {to}, which no Trace holds")
     if (n_queries, n_keys) != (lengths[from_], lengths[to]):
-        expected = f"{count_words(lengths[from_], 'token')} of the {from_} and {lengths[to]} of the {to}"
+        expected = f"{count_words(lengths[from_], 'token')} of the {from_}"
+        expected += "" if from_ == to else f" and {lengths[to]} of the {to}"
         why = f"it has {n_queries} rows and {n_keys} columns for {expected}"
-        more = "; it adds a key that is no token" if n_keys == lengths[to] + 1 else ""
-        return Unseen(softmax.module, why + more, kind)
+        n_more = n_keys - lengths[to]
+        more = f"; it adds {'a key that is' if n_more == 1 else f'{n_more} keys that are'} no token" if n_more > 0 else ""
+        return Unseen(softmax.module, why + more + ("s" if n_more > 1 else ""), kind)
     if softmax.fault:
         return Unseen(softmax.module, softmax.fault, kind)
     if softmax.applied is None:
@@ -240,16 +246,18 @@ def _is_causal(seen: Seen, known: Sequence[KnownAttention]) -> bool | None:
 
 class _OtherHeads:
     """Changes that make some calls write something else, by the numbers of their softmaxes: nothing, or where they write
-    nothing, since all is padding, the mean of their values."""
+    nothing, since all is padding, the mean of their values. Or NaN, which is seen even behind a factor of 0."""
 
-    def __init__(self, *numbers: int) -> None:
-        self._numbers = numbers
+    def __init__(self, *numbers: int, is_nan: bool = False) -> None:
+        self._numbers, self._is_nan = numbers, is_nan
 
     def weights(self, softmax: Softmax) -> Tensor:
         applied = softmax.applied
         assert applied is not None
         if softmax.number not in self._numbers:
             return applied
+        if self._is_nan:
+            return torch.full_like(applied, math.nan)
         return torch.zeros_like(applied) if bool(applied.any()) else torch.full_like(applied, 1 / applied.shape[-1])
 
     def heads(self, softmax: Softmax, heads: Tensor) -> Tensor:
@@ -288,6 +296,7 @@ def _without_second_stacks(
     What the first layer of a stack writes is read by all the later ones. Layers that do not depend on it are of another stack,
     and would be shown as if they followed.
     """
+    softmaxes = first.seen.softmaxes
     kept, beside = [*known], list[Unseen]()
     for kind in ("encoder", "decoder"):
         own = [one for one in kept if one.kind == kind]
@@ -296,8 +305,13 @@ def _without_second_stacks(
             continue
         begin = [one.softmax for one in own if one.group == own[0].group]
         after = passes.run(*sides.values(), changes=_OtherHeads(*begin)).seen
-        for one in later:
-            if _is_untouched(first.seen.softmaxes, after, one):
+        apart = [one for one in later if _is_untouched(softmaxes, after, one)]
+        if apart:
+            # In a new model what a layer writes may be multiplied with zeros. Not every module takes NaN.
+            with suppress(OptionError):
+                after = passes.run(*sides.values(), changes=_OtherHeads(*begin, is_nan=True)).seen
+        for one in apart:
+            if _is_untouched(softmaxes, after, one):
                 kept.remove(one)
                 why = f"it is of another {kind} than {own[0].module or 'the model itself'}: neither reads what the other writes"
                 beside.append(Unseen(one.module, why, kind))

@@ -135,6 +135,8 @@ def trace_module(
     started = time.perf_counter()
     if inner is not None:
         recorded = huggingface.record(model, source, target, pad_id, call)
+        if not recorded.calls:
+            recorded = _by_operators_alone(model, source, target, pad_id, call) or recorded
     else:
         may_turn = all(_is_one_axis(ids) for ids in (source_ids, target_ids) if ids is not None)
         recorded = _record(model, source, target, pad_id, call, may_turn=may_turn)
@@ -239,6 +241,20 @@ def _record(
         result.unseen,
         {softmax.module: softmax.shape[-1] for softmax in softmaxes},
     )
+
+
+def _by_operators_alone(
+    model: nn.Module, source: Tensor | None, target: Tensor | None, pad_id: int | None, call: Call | None
+) -> Recorded | None:
+    """Records a Hugging Face model that calls no attention of theirs, since its class was written by somebody else; None where
+    nothing is seen so either."""
+    if call is None and huggingface.pretrained(model) is model:
+        call = lambda ids, target=None: huggingface.call_model(model, ids, target, pad_id)  # noqa: E731
+    try:
+        recorded = _record(model, source, target, pad_id, call, may_turn=False)
+    except OptionError:
+        return None
+    return recorded if recorded.calls else None
 
 
 def _logits(returned: Any, n_steps: int, vocabulary: Vocabulary | None, is_logits: bool | None) -> Tensor | None:
