@@ -88,6 +88,33 @@ def test_an_encoder_beside_another_is_no_later_layer_of_it(ids):
         trace_module(Encoder(has_second=True), ids, pad_id=PAD)
 
 
+class TwoInALayer(nn.Module):
+    """An encoder whose second layer has two attentions, beside each other or one after the other."""
+
+    def __init__(self, *, are_beside: bool) -> None:
+        super().__init__()
+        self.are_beside, self.embedding, self.output = are_beside, nn.Embedding(11, WIDTH), nn.Linear(WIDTH, 11)
+        made = [[nn.MultiheadAttention(WIDTH, 4, batch_first=True) for _ in range(n)] for n in (1, 2)]
+        self.layers = nn.ModuleList(nn.ModuleList(layer) for layer in made)
+
+    def forward(self, source: Tensor) -> Tensor:
+        x = self.embedding(source)
+        for layer in self.layers:
+            read = x
+            for attention in cast(nn.ModuleList, layer):
+                now = read if self.are_beside else x
+                x = x + attention(now, now, now)[0]
+        return self.output(x)
+
+
+def test_attention_beside_another_in_a_later_layer_is_no_layer_after_it():
+    torch.manual_seed(0)
+    with pytest.raises(OptionError, match=r"layers\.1\.1.*another encoder than layers\.1\.0"):
+        trace_module(TwoInALayer(are_beside=True), [3, 4, 5])
+    trace = trace_module(TwoInALayer(are_beside=False), [3, 4, 5])
+    assert trace.made_by["modules"] == {"encoder": ["layers.0.0", "layers.1.0", "layers.1.1"]}
+
+
 class Careful(Encoder):
     def forward(self, source: Tensor) -> Tensor:
         made = super().forward(source)

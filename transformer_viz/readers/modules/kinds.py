@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal
 
 import torch
@@ -19,7 +19,8 @@ from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.readers.modules.operators import Seen, Softmax, is_parameter
 from transformer_viz.readers.modules.passes import Pass, Passes
-from transformer_viz.terms import Kind
+from transformer_viz.readers.modules.running import Place
+from transformer_viz.terms import KINDS, Kind
 
 Side = Literal["source", "target"]
 
@@ -291,31 +292,60 @@ def _with_groups(passes: Passes, first: Pass, known: Sequence[KnownAttention], i
 def _without_second_stacks(
     passes: Passes, first: Pass, known: Sequence[KnownAttention], sides: dict[Side, Tensor]
 ) -> tuple[list[KnownAttention], list[Unseen]]:
-    """The calls of one encoder and one decoder, and those of others beside them.
+    """The calls of one encoder and one decoder, layer after layer, and those of others beside them.
 
     What the first layer of a stack writes is read by all the later ones. Layers that do not depend on it are of another stack,
-    and would be shown as if they followed.
+    and so is one that stands beside another in their layer: they would be shown as if they followed.
     """
-    softmaxes = first.seen.softmaxes
-    kept, beside = [*known], list[Unseen]()
+    beside: dict[int, Unseen] = {}
+
+    def leave_out(before: Sequence[KnownAttention], later: Sequence[KnownAttention]) -> None:
+        for one in _unread(passes, first, before, later, sides):
+            other = before[0].module or "the model itself"
+            why = f"it is of another {one.kind} than {other}: neither reads what the other writes"
+            beside[one.softmax] = Unseen(one.module, why, one.kind)
+
     for kind in ("encoder", "decoder"):
-        own = [one for one in kept if one.kind == kind]
-        later = [one for one in own if one.group != own[0].group]
-        if not later:
-            continue
-        begin = [one.softmax for one in own if one.group == own[0].group]
-        after = passes.run(*sides.values(), changes=_OtherHeads(*begin)).seen
-        apart = [one for one in later if _is_untouched(softmaxes, after, one)]
-        if apart:
-            # In a new model what a layer writes may be multiplied with zeros. Not every module takes NaN.
-            with suppress(OptionError):
-                after = passes.run(*sides.values(), changes=_OtherHeads(*begin, is_nan=True)).seen
-        for one in apart:
-            if _is_untouched(softmaxes, after, one):
-                kept.remove(one)
-                why = f"it is of another {kind} than {own[0].module or 'the model itself'}: neither reads what the other writes"
-                beside.append(Unseen(one.module, why, kind))
-    return kept, beside
+        layers = _layers(known, kind)
+        if len(layers) > 1:
+            leave_out(layers[0], [one for layer in layers[1:] for one in layer])
+    for kind in KINDS:
+        layers = [layer for layer in _layers(known, kind) if layer[0].softmax not in beside]
+        places = [first.seen.softmaxes[layer[0].softmax].place for layer in layers]
+        last = 0
+        for i in range(1, len(layers)):
+            if _is_of_one_layer(places[last], places[i], places):
+                leave_out(layers[last], layers[i])
+            last = last if layers[i][0].softmax in beside else i
+    return [one for one in known if one.softmax not in beside], [*beside.values()]
+
+
+def _layers(known: Sequence[KnownAttention], kind: Kind) -> list[list[KnownAttention]]:
+    return [[*layer] for _, layer in groupby((one for one in known if one.kind == kind), key=lambda one: one.group)]
+
+
+def _is_of_one_layer(a: Place, b: Place, places: Sequence[Place]) -> bool:
+    """Tells whether two calls stand in one entry of the list that tells these places apart."""
+    n = next((n for n in range(1, len(a) + 1) if len({place[:n] for place in places}) > 1), 0)
+    return n > 0 and a[:n] == b[:n]
+
+
+def _unread(
+    passes: Passes,
+    first: Pass,
+    before: Sequence[KnownAttention],
+    later: Sequence[KnownAttention],
+    sides: dict[Side, Tensor],
+) -> list[KnownAttention]:
+    """Those of the later calls that do not depend on what the calls before write."""
+    softmaxes, begin = first.seen.softmaxes, [one.softmax for one in before]
+    after = passes.run(*sides.values(), changes=_OtherHeads(*begin)).seen
+    apart = [one for one in later if _is_untouched(softmaxes, after, one)]
+    if apart:
+        # In a new model what a layer writes may be multiplied with zeros. Not every module takes NaN.
+        with suppress(OptionError):
+            after = passes.run(*sides.values(), changes=_OtherHeads(*begin, is_nan=True)).seen
+    return [one for one in apart if _is_untouched(softmaxes, after, one)]
 
 
 def _is_untouched(softmaxes: Sequence[Softmax], after: Seen, one: KnownAttention) -> bool:
