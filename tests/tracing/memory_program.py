@@ -48,6 +48,7 @@ LARGE: dict[str, tuple[int, dict[str, Any]]] = {
     "recomputed": (97, {"mistake": "no-causal"}),
     "beam": (97, {"strategy": "beam", "beam_size": 7, "stop": "never"}),
     "batch": (97, {}),
+    "forced": (197, {"target": "ba" * 98}),
 }
 
 
@@ -63,7 +64,7 @@ def measure(name: str) -> dict[str, Any]:
     checkpoint = Checkpoint("large", Path("large"), model.eval(), task, "pre-norm", {}, {}, torch.device("cpu"))
     length, options = LARGE[name][0], dict(LARGE[name][1])
     text: Any = "ab" * (length // 2) if name != "batch" else ["ab" * (length // 2), "abc", "a" * (length - 3), "b" * length]
-    short: dict[str, Any] = {**options, "max_length": 3}
+    short: dict[str, Any] = {**options, "max_length": 3} | ({"target": "ba"} if "target" in options else {})
     decode(checkpoint, "ab", **short)
     options["max_length"] = length
     predicted = trace_size(checkpoint, text, **options)

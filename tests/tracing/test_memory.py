@@ -71,8 +71,8 @@ def test_a_run_leaves_nothing_behind(tiny):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_run_takes_no_more_than_predicted(name):
-    """The most that the process took, against the prediction; which is not three times too high either."""
+    """The most that the process took, against the prediction; which is not two and a half times too high either."""
     done = measured(name)
     assert done["nbytes"] <= done["arrays"]
     assert done["grown"] <= done["predicted"] + SLACK
-    assert done["predicted"] <= 3 * done["grown"]
+    assert done["predicted"] <= 2.5 * done["grown"] + SLACK

@@ -72,15 +72,18 @@ def predicted(*requests: DecodeRequest) -> TraceSize:
                 # Each continuation that is recorded has the text to it, in up to four bytes a character.
                 node = _NODE + 2 * request.model.tokenizer.longest_label * (n_steps + 1)
                 records += beam.n_continuations(n_ends) * n_steps * node
-        # Recorded pieces and their joined copy, logits, keys and values with room to grow, eight copies of one attention.
+        # What is recorded of the padded batch, which its Traces are cut from, and of a search a copy that grows besides; logits;
+        # keys and values, which other people's models join anew for each token; scores and weights of one attention, before and
+        # after their mask.
         n_source, n_steps = max(n_sources), max(n_rows_each)  # of the padded batch
         live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
         # A target that is given, and a prompt, have the logits of all rows at once.
         n_at_once = max(batch.n_rows(i, request.max_length if request.is_forced else 0) for i in range(len(batch)))
         logits = min(rows * sizes.vocabulary, WORKING + sizes.vocabulary) * _LOGIT + n_at_once * sizes.vocabulary * _SINGLE
-        cached = live * sizes.cached * 4 * (n_steps + n_source) * _SINGLE
-        attention = 8 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE
-        once = 2 * _arrays_of(request, n_source, n_steps) + logits + cached + attention
+        cached = 2 * live * sizes.cached * (n_steps + n_source) * _SINGLE
+        attention = 4 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE
+        recorded = (1 if beam is None else 2) * _arrays_of(request, n_source, n_steps)
+        once = recorded + logits + cached + attention
         working = max(working, len(batch) * once)
     return TraceSize(arrays, records, working)
 
