@@ -38,7 +38,7 @@ def test_when_a_run_has_ended_all_its_lines_are_there_and_can_be_taken_along(
     assert crossing
     expect(lines).to_have_count(len(looks))
     expect(page.locator(".strips .lines path.crosses")).to_have_count(len(crossing))
-    expect(page.locator("[data-part=brief]")).to_have_text("Where it looked while it wrote.")
+    expect(page.locator("[data-part=brief]")).to_have_text("Where head 1 looked while the model wrote.")
     page.get_by_role("button", name="Share", exact=True).click()
     files = {}
     for name in ("PNG", "GIF"):

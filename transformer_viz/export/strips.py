@@ -17,26 +17,24 @@ _ROWS: dict[Kind, str] = {
     "decoder": later("row = the {unit} being written"),
     "cross": later("row = the {unit} being written"),
 }
-_COLUMNS: dict[Kind, str] = {
-    "encoder": later("column = the {unit} looked at, more where the colour is stronger"),
-    "decoder": later("column = the {unit} looked at, of those written so far"),
-    "cross": later("column = the {unit} looked at, more where the colour is stronger"),
-}
 
 
-def legend(trace: Trace, kind: Kind, *, with_marks: bool = True) -> str:
-    """A line that explains rows, columns and rings; tokens are called letters, words (where pooled) or tokens.
+def legend(trace: Trace, kind: Kind, *, with_marks: bool = True, colour: str = "") -> str:
+    """A line that explains rows, columns, colour and rings; tokens are called letters, words (where pooled) or tokens.
 
     Args:
         trace: the run.
         kind: of the map.
-        with_marks: with what rings and grey mean.
+        with_marks: with what colour, rings and grey mean.
+        colour: what it means, where no bar beside the map says it.
     """
     is_pooled = is_by_words(trace)
     written = unit(trace.target_tokens) if trace.target_ids is None and not is_pooled else noun(trace)
     read = source_unit(trace)
     row, column = read if kind == "encoder" else written, written if kind == "decoder" else read
-    parts = [say(_ROWS[kind], unit=say(row)), say(_COLUMNS[kind], unit=say(column))]
+    parts = [say(_ROWS[kind], unit=say(row)), say("column = the {unit} looked at", unit=say(column))]
+    if with_marks:
+        parts.append(colour or say("colour = how much"))
     if with_marks and kind == "decoder":
         parts.append(say("grey = masked"))
     has_rings = trace.target_ids is None and any(key is not None for key in trace.alignment)

@@ -72,9 +72,9 @@ def predicted(*requests: DecodeRequest) -> TraceSize:
                 # Each continuation that is recorded has the text to it, in up to four bytes a character.
                 node = _NODE + 2 * request.model.tokenizer.longest_label * (n_steps + 1)
                 records += beam.n_continuations(n_ends) * n_steps * node
-        # What is recorded of the padded batch, which its Traces are cut from, and of a search a copy that grows besides; logits;
-        # keys and values, which other people's models join anew for each token; scores and weights of one attention, before and
-        # after their mask.
+        # What is recorded of the padded batch, which its Traces are cut from, and of a search a copy that grows besides;
+        # logits; keys and values, which other people's models join anew for each token; scores and weights of one attention,
+        # before and after their mask.
         n_source, n_steps = max(n_sources), max(n_rows_each)  # of the padded batch
         live, rows = (1, n_steps) if beam is None else (beam.size, rows_of_search(beam, n_steps))
         # A target that is given, and a prompt, have the logits of all rows at once.

@@ -41,8 +41,13 @@ function which(looks, key) {
   return n > FIRST.length ? say("number {n}", { n }) : say(FIRST[n - 1]);
 }
 
-/** What is said when a run has ended, and all its lines are to be seen. */
-export const crossing = () => saySentence("Where it looked while it wrote.");
+/**
+ * What is said when a run has ended, and all its lines are to be seen.
+ * @param {number | "mean" | "max"} head whose they are
+ */
+export const crossing = (head) => Number.isInteger(head)
+  ? saySentence("Where head {head} looked while the model wrote.", { head: String(Number(head) + 1) })
+  : saySentence("Where the heads looked while the model wrote.");
 
 /**
  * Nothing is rounded to what it is not. As `percent_words` in Python.

@@ -22,7 +22,8 @@ export function showIdeas(room, ideas, choose) {
   const shown = JSON.stringify(ideas);
   if (room.dataset.shown === shown) return;
   room.dataset.shown = shown;
-  room.replaceChildren(...ideas.map((idea) => {
+  const heading = Object.assign(document.createElement("p"), { textContent: say("Or begin with another:") });
+  room.replaceChildren(...(ideas.length ? [heading] : []), ...ideas.map((idea) => {
     const button = Object.assign(document.createElement("button"), { type: "button" });
     const title = Object.assign(document.createElement("span"), { textContent: idea.title });
     button.setAttribute("aria-label", say("{title}: {text}", { title: idea.title, text: idea.read.join(" ") }));

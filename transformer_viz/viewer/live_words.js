@@ -9,11 +9,6 @@ const ROWS = {
   encoder: later("row = the source {unit} that looks"), decoder: later("row = the {unit} being written"),
   cross: later("row = the {unit} being written"),
 };
-const COLUMNS = {
-  encoder: later("column = the {unit} looked at, more where the colour is stronger"),
-  decoder: later("column = the {unit} looked at, of those written so far"),
-  cross: later("column = the {unit} looked at, more where the colour is stronger"),
-};
 
 export const shorten = (text, most = 40) => {
   const letters = Array.from(text);
@@ -54,7 +49,8 @@ export function legendOf(kind, trace) {
   const own = trace.source_tokens.filter((_, place) => trace.source_letters[place] !== null);
   const read = unitWords(own), written = unitWords(trace.target_tokens);
   const parts = [
-    say(ROWS[kind], { unit: kind === "encoder" ? read : written }), say(COLUMNS[kind], { unit: kind === "decoder" ? written : read }),
+    say(ROWS[kind], { unit: kind === "encoder" ? read : written }), say("column = the {unit} looked at", { unit: kind === "decoder" ? written : read }),
+    say("colour = how much"),
     ...(kind === "decoder" ? [say("grey = masked")] : []),
     ...(kind === "cross" && trace.alignment.some((key) => key !== null) ? [say("ring = the right token")] : []),
   ];

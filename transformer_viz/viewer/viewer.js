@@ -354,6 +354,7 @@ export class Viewer {
         lines: run.hasLines === false ? null : lines,
       },
       sentences,
+      head,
       brief: run.isBrief && run.isStage !== false ? (step) => this.#brief(step) : undefined,
       looked: sentences.map((_, step) => this.#lookedAt(step)),
     });
@@ -409,7 +410,7 @@ export class Viewer {
       read: source.map((token) => token.text), written: output.map((token) => token.text), isOfSource, rows, words,
       all: pointing.allSoFar(pointing.weights(), output.length - 1).map(({ query, key, weight }) => ({ query, key: isOfSource ? key : place(key), weight })),
       title: does ?? text,
-      crossing: said(crossing()), about: [...model, this.#kind.title, about].join(" · "),
+      crossing: said(crossing(head)), about: [...model, this.#kind.title, about].join(" · "),
       step: pointing.lines.hasEnded ? output.length : this.#player.step,
       file: text.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "run",
       colours: { ground, ink: style.color, muted: colour("--muted"), accent: colour("--accent"), tile: colour("--st-secondary-background-color") || ground },

@@ -42,7 +42,7 @@ export class ViewersPlayer extends Player {
     this.root.classList.toggle("has-brief", Boolean(brief));
     if (!brief) return;
     const isCrossing = lines.hasEnded && lines.shown === "all";
-    room.replaceChildren(...pieces(this.timers.play ? brief.plays : isCrossing ? crossing() : brief.rests));
+    room.replaceChildren(...pieces(this.timers.play ? brief.plays : isCrossing ? crossing(this.data.head) : brief.rests));
   }
 
   showPlaying() {

@@ -23,6 +23,7 @@ _NAMES = {
     **{name: name for name in ("token", "layer", "head", "query", "key", "weight", "mask", "right token")},
     **{name: name for name in ("encoder self-attention", "decoder self-attention", "cross-attention")},
     **{later("row"): "query", later("column"): "key", later("looks"): "weight", later("masked"): "mask"},
+    later("heads"): "head",
 }
 """The terms that one meets first, as they stand in a sentence, and as the glossary has them."""
 _PLAIN = {

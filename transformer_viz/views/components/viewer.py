@@ -21,6 +21,7 @@ from transformer_viz.errors import OptionError, join_names
 from transformer_viz.export import assets
 from transformer_viz.export.content import content
 from transformer_viz.export.packed_heads import exact_part
+from transformer_viz.export.strips import legend
 from transformer_viz.figures.figure_data import typed
 from transformer_viz.figures.player import scale_words
 from transformer_viz.language import say, spoken
@@ -413,7 +414,7 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
                 # There is no room for a colour bar.
                 first = trace.attentions[kind].layers[0]
                 scale = scale_words(trace, kind, first, 0, "fixed", looks.measures.get(kind))
-                hint = say("{attention}: {legend} · {scale}", attention=kind_words(kind), legend=hint, scale=scale)
+                hint = say("{attention}: {legend}", attention=kind_words(kind), legend=legend(trace, kind, colour=scale))
             each["hint"] = mark(hint, told=("token",))
         if len(kept) >= _MOST_KEPT:
             kept.clear()
