@@ -374,7 +374,7 @@ def test_a_projector_has_one_row_and_the_stage_on_one_screen(
     assert page.evaluate("scrollY") == 0
     assert box["y"] + max(top + height for _, top, _, height in (text["box"] for text in drawn)) < size[1]
     brief = page.locator("[data-part=brief]")
-    expect(brief).to_contain_text("It looks at")
+    expect(brief).to_contain_text("looks at")
     row: list[Any] = [page.get_by_role("button", name=name, exact=True).bounding_box() for name in ("Step back", "Step on")]
     said: Any = brief.bounding_box()
     assert all(one["y"] < said["y"] + said["height"] / 2 < one["y"] + one["height"] for one in row)

@@ -65,6 +65,6 @@ def test_a_step_is_said_in_few_words_and_wholly_for_a_reader(page: Page, server:
     key = int(run.cross.weights[1, 0, 1].argmax())
     # The text has this letter more than once.
     which = ("first", "second")[run.source_tokens[:key].count(run.source_tokens[key])]
-    words = f"It looks at the {which} {run.source_tokens[key]} (over 99 %) and writes {run.output_tokens[1]}."
+    words = f"Head 1 looks at the {which} {run.source_tokens[key]} (over 99 %), and the model writes {run.output_tokens[1]}."
     expect(page.locator("[data-part=brief]")).to_have_text(words)
     expect(page.locator("[data-part=sentence]")).to_contain_text("layer 2 head 1 looks")

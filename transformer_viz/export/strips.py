@@ -34,12 +34,12 @@ def legend(trace: Trace, kind: Kind, *, with_marks: bool = True, colour: str = "
     row, column = read if kind == "encoder" else written, written if kind == "decoder" else read
     parts = [say(_ROWS[kind], unit=say(row)), say("column = the {unit} looked at", unit=say(column))]
     if with_marks:
-        parts.append(colour or say("colour = how much"))
+        parts.append(colour or say("stronger colour = more"))
     if with_marks and kind == "decoder":
         parts.append(say("grey = masked"))
     has_rings = trace.target_ids is None and any(key is not None for key in trace.alignment)
     if with_marks and kind == "cross" and has_rings:
-        parts.append(say("ring = the right token"))
+        parts.append(say("ring = the right token to look at"))
     if is_pooled:
         parts.append(say("keys summed, queries averaged"))
     if trace.n_given:

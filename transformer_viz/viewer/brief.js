@@ -10,11 +10,11 @@ const NEARLY = 0.5;
 const FIRST = [later("the first"), later("the second"), later("the third"), later("the fourth")];
 
 /**
- * @param {{looks: {text: string, weight: number}[], written: string, isMean: boolean}} step what may be looked at, in its order,
- *   and how much; and what is written
+ * @param {{looks: {text: string, weight: number}[], written: string, head: number | "mean" | "max"}} step what may be looked
+ *   at, in its order, and how much; what is written; and which head looks
  * @returns {{rests: Sentence, plays: Sentence}}
  */
-export function briefWords({ looks, written, isMean }) {
+export function briefWords({ looks, written, head }) {
   const order = looks.map((_, key) => key).sort((a, b) => looks[b].weight - looks[a].weight), [most, next] = order;
   const isTwin = next !== undefined && looks[next].text === looks[most].text && looks[next].weight >= NEARLY * looks[most].weight;
   const token = named(looks, most), share = percentWords(looks[most].weight);
@@ -23,9 +23,9 @@ export function briefWords({ looks, written, isMean }) {
     : saySentence("{token} ({share})", { token, share });
   const fields = { looked: of, written: ["code", written] };
   return {
-    rests: isMean
-      ? saySentence("The heads look at {looked} and {written} is written.", fields)
-      : saySentence("It looks at {looked} and writes {written}.", fields),
+    rests: Number.isInteger(head)
+      ? saySentence("Head {head} looks at {looked}, and the model writes {written}.", { ...fields, head: String(Number(head) + 1) })
+      : saySentence("The heads look at {looked}, and the model writes {written}.", fields),
     plays: saySentence("looks at {looked} · writes {written}", { ...fields, looked: token }),
   };
 }

@@ -50,9 +50,9 @@ export function legendOf(kind, trace) {
   const read = unitWords(own), written = unitWords(trace.target_tokens);
   const parts = [
     say(ROWS[kind], { unit: kind === "encoder" ? read : written }), say("column = the {unit} looked at", { unit: kind === "decoder" ? written : read }),
-    say("colour = how much"),
+    say("stronger colour = more"),
     ...(kind === "decoder" ? [say("grey = masked")] : []),
-    ...(kind === "cross" && trace.alignment.some((key) => key !== null) ? [say("ring = the right token")] : []),
+    ...(kind === "cross" && trace.alignment.some((key) => key !== null) ? [say("ring = the right token to look at")] : []),
   ];
   return parts.join(" · ");
 }

@@ -427,7 +427,7 @@ export class Viewer {
     if (!most.to) return null;
     // What has no cell, such as what a decoder reads first, is none of the tokens.
     const tokens = looks.filter(({ to }) => to).map(({ to, weight }) => ({ text: to.textContent, weight }));
-    const words = briefWords({ looks: tokens, written: output[step].text, isMean: head === "mean" });
+    const words = briefWords({ looks: tokens, written: output[step].text, head });
     return { ...words, rests: [...(told[step] ?? []), ...words.rests] };
   }
 
