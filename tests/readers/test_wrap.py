@@ -3,8 +3,10 @@
 Both run the same weights, one by our own tap and cache, one by torch's operators and all rows anew at each step.
 """
 
+import json
 import re
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,11 @@ import torch
 from torch import Tensor, nn
 
 import transformer_viz as tv
-from tests.attention_ways import WAYS, Own
+from tests.attention_ways import HEADS, WAYS, Own
+from transformer_viz.analysis.softmax import head_softmax
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, ModelError, OptionError
+from transformer_viz.figures.maps import softmax_maps
 from transformer_viz.loaded_model import LoadedModel
 
 WORDS = ["<pad>", "<s>", "</s>", *"abcdefghij"]
@@ -191,6 +195,54 @@ def test_however_attention_is_written_it_is_read_and_changed(way, stacks):
     want = before[1, 2, :n] * (np.arange(n) != 0)
     np.testing.assert_allclose(after[1, 2, :n], want / want.sum(), atol=1e-6)
     np.testing.assert_allclose(after[0, :3, :n], before[0, :3, :n], atol=1e-6)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("stacks", ["both", "decoder", "encoder"])
+@pytest.mark.parametrize("text", ["ced", "c"])
+def test_a_head_that_is_switched_off_writes_nothing_at_any_step(way, stacks, text):
+    """As in a copy of the module whose output matrix takes nothing of it; also where there is one key, as at the first step."""
+    module, options = own(stacks, way), dict[str, Any](start="<s>" if stacks == "both" else None, end="</s>", longest=16)
+    length: Any = {} if stacks == "encoder" else {"max_length": 4, "ban": ["</s>"]}
+    for kind in tv.decode(tv.wrap(module, WORDS, **options), text, **length).kinds:
+        without = deepcopy(module)
+        with torch.no_grad():
+            without.attend(kind, 0).out.weight[:, 4:8] = 0
+        edited = tv.decode(tv.wrap(module, WORDS, **options), text, edits=[f"{kind}.1.2:zero"], **length)
+        wanted = tv.decode(tv.wrap(without, WORDS, **options), text, **length)
+        assert_same(replace(edited, edits=()), wanted, 1e-5)
+
+
+def by_masked_exponents(q: Tensor, k: Tensor, v: Tensor, masked: Tensor) -> Tensor:
+    """The mask is a factor of the exponents, so that no score says what is hidden."""
+    scores = q @ k.mT
+    exponents = torch.exp(scores - scores.amax(-1, keepdim=True)) * ~masked
+    return exponents / exponents.sum(-1, keepdim=True) @ v
+
+
+def test_what_a_factor_hides_has_no_score():
+    torch.manual_seed(3)
+    model = tv.wrap(Own(by_masked_exponents), WORDS, start="<s>", end="</s>", longest=16)
+    for trace in tv.decode_forced(model, ("abc", "a"), ("cba", "ab")):
+        for kind, attention in trace.attentions.items():
+            assert attention.scores is not None
+            hidden = attention.head_mask(0, 0)
+            assert np.isfinite(attention.scores[0, 0][~hidden]).all() and not np.isinf(attention.scores).any()
+            shown = softmax_maps(trace, f"{kind}.1.1", head_softmax(trace, f"{kind}.1.1"), 0)
+            json.dumps(json.loads(shown.to_json()), allow_nan=False)
+
+
+def test_what_a_head_writes_is_refused_where_it_cannot_be_followed():
+    """Here two copies of the values are weighted at once."""
+
+    def doubled(q: Tensor, k: Tensor, v: Tensor, masked: Tensor) -> Tensor:
+        weights = (q @ k.mT).masked_fill(masked, -torch.inf).softmax(-1)
+        return (weights[:, :, None] @ torch.stack([v, v], 2)).mean(2)
+
+    model = tv.wrap(Own(doubled), WORDS, start="<s>", end="</s>", longest=16)
+    assert tv.decode(model, "abc", target="cba").encoder.weights.shape[1] == HEADS
+    with pytest.raises(OptionError, match=r"encoder self-attention of encoder\.0.* cannot be seen or changed"):
+        tv.decode(model, "abc", target="cba", edits=["encoder.1.2:zero"])
 
 
 @pytest.mark.parametrize("batch_first", [True, False])

@@ -47,7 +47,7 @@ def softmax_maps(
     place = find_head(head, trace.grid)
     kind, attention, weights, colours = place.kind, trace.attentions[place.kind], computed.weights, style.colours
     scores, masked = attention.head_scores(place.layer, place.head), attention.head_mask(place.layer, place.head)
-    most = float(np.nanmax(np.abs(scores), initial=1e-6))
+    most = float(np.abs(scores[np.isfinite(scores)]).max(initial=1e-6))
     signed: dict[str, Any] = {"zmin": -most, "zmax": most, "colorscale": even_scale(colours.diverging), "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
     # With some fills a fully masked row has weights, or no numbers: hidden is what really got nothing.

@@ -6,7 +6,7 @@ That operand is what the weights were as applied; there it can also be changed.
 """
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
@@ -232,7 +232,8 @@ class _Operators:
             else:
                 scores.changed(first, func, args, kwargs, before)
             if self._exponents or self._weighted:
-                self._sum_or_quotient(func.overloadpacket, args, kwargs, first)
+                summed = self._sum_or_quotient(func.overloadpacket, args, kwargs, first)
+                return made if summed is first else summed
         return made
 
     def _cannot_see(self, why: str) -> None:
@@ -369,8 +370,9 @@ class _Operators:
                 self._exponents[id(made)] = made, args[0]
         return made
 
-    def _sum_or_quotient(self, packet: Any, args: Any, kwargs: Any, made: Tensor) -> None:
-        """A softmax written as exponents, divided by their sum; and the sum over keys of values that were weighted."""
+    def _sum_or_quotient(self, packet: Any, args: Any, kwargs: Any, made: Tensor) -> Tensor:
+        """A softmax written as exponents, divided by their sum; and the sum over keys of values that were weighted, with what
+        changes of it."""
         first = args[0]
         if packet is aten.sum:
             dims = args[1] if len(args) > 1 else kwargs.get("dim")
@@ -380,6 +382,7 @@ class _Operators:
                 _, operand, axis = self._weighted[id(first)]
                 if [dim % first.dim() for dim in dims] == [axis]:
                     self._applied(operand)
+                    return self._with_scattered_heads(operand, made, _row_numbers(operand, first.shape).select(axis, 0))
         elif id(first) in self._exponents:
             divisor = self._sums.get(id(args[1])) if len(args) > 1 else None
             if packet in (aten.div, aten.div_) and divisor is not None and divisor[1] is first:
@@ -389,6 +392,7 @@ class _Operators:
                 self._exponents[id(made)] = made, None
         elif id(first) in self._sums and packet in (aten.add, aten.clamp, aten.clamp_min, *VIEWS):
             self._sums[id(made)] = made, *self._sums[id(first)][1:]
+        return made
 
     # ---- from weights to their product
 
@@ -435,9 +439,11 @@ class _Operators:
             args = (*args[:place], changed, *args[place + 1 :])
         made = func(*args, **kwargs)
         if softmax.shape[-1] == 1:
+            # One key: the product is the sum already, and torch makes this of other ways to write it.
             self._applied(operand)
-        else:
-            softmax.applied = None
+            heads = self._with_scattered_heads(operand, made, _row_numbers(operand, made.shape))
+            return heads if heads is made or func.overloadpacket is aten.mul else made.copy_(heads)
+        softmax.applied = None
         self._weighted[id(made)] = made, operand, axis + n_new
         return made
 
@@ -558,6 +564,23 @@ class _Operators:
         by_row = (flat if order is None else flat[order]).reshape(by_row.shape)
         return by_row if is_left else by_row.transpose(-2, -1)
 
+    def _with_scattered_heads(self, operand: _Operand, made: Tensor, rows: Tensor) -> Tensor:
+        """The same of weighted values whose numbers lie in any order; `rows` has the row of each."""
+        softmax, changes = operand.softmax, self._changes
+        shape = softmax.shape[:-1]
+        width, rest = divmod(made.numel(), math.prod(shape))
+        if changes is None or rest:
+            return made
+        order = rows.reshape(-1).argsort(stable=True)
+        every = torch.arange(math.prod(shape), device=rows.device).repeat_interleave(width)
+        if not torch.equal(rows.reshape(-1)[order], every):
+            return made
+        given = made.reshape(-1)[order].view(*shape, width)
+        changed = changes.heads(softmax, given)
+        if changed is given:
+            return made
+        return torch.empty_like(changed.reshape(-1)).index_copy_(0, order, changed.reshape(-1)).view(made.shape)
+
     _TREATMENTS: ClassVar[dict[Role, Callable[..., Any]]] = {
         "product": _product,
         "softmax": _softmax,
@@ -586,6 +609,12 @@ def _in_shape(operand: _Operand) -> Tensor:
     there = index >= 0
     flat[index[there]] = given.reshape(-1)[there]
     return flat.view(softmax.shape)
+
+
+def _row_numbers(operand: _Operand, shape: Sequence[int]) -> Tensor:
+    """The number of the row of each element of a product of this shape with the operand."""
+    assert operand.index is not None
+    return operand.index.expand(*shape) // operand.softmax.shape[-1]
 
 
 def _key_axis(operand: _Operand, n_keys: int) -> int | None:

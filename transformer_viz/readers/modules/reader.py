@@ -163,6 +163,7 @@ class ModuleReader:
         is_plain = encoder_tap is None and tap is None and not hidden
         try:
             done = self.passes.run(*ids, changes=None if is_plain else changes)
+            changes.check_heads()
         except NotChangeable as error:
             raise OptionError(str(error)) from None
         names = [softmax.module for softmax in done.seen.softmaxes]
@@ -254,6 +255,7 @@ class _Tapped:
         self._reader, self._taps, self._hidden = reader, taps, hidden
         self._shift, self._first_query = shift, first_query
         self._whole: dict[tuple[Site, TapName], Tensor] = {}
+        self._met: set[int] = set()
 
     def weights(self, softmax: Softmax) -> Tensor:
         """The weights that are applied, with what padding and the tap change of them."""
@@ -271,7 +273,8 @@ class _Tapped:
             scores = softmax.before_mask if softmax.before_mask is not None else softmax.scores
             if scores is not None:
                 scores = layout.standard(scores)
-                unknown = before if softmax.before_mask is None else torch.zeros_like(before)
+                # What a mask has put there is no score; of weights that were multiplied with it only their logarithm is known.
+                unknown = scores == -math.inf if softmax.before_mask is not None else before | (scores == -math.inf)
                 self._call(tap, place, "scores", scores.masked_fill(unknown, math.nan))
         if tap is not None and "mask" in tap.names:
             masked = self._call(tap, place, "mask", masked)
@@ -284,13 +287,34 @@ class _Tapped:
 
     def heads(self, softmax: Softmax, heads: Tensor) -> Tensor:
         """The product of each head, with what the tap changes of it."""
-        place = self._place(softmax)
-        tap = None if place is None else self._taps[place.site.kind]
-        if place is None or tap is None or "heads" not in tap.names:
+        place, tap = self._place(softmax), self._heads_tap(softmax.number)
+        if place is None or tap is None:
             return heads
+        self._met.add(softmax.number)
         given = place.layout.standard(heads)
         changed = self._call(tap, place, "heads", given)
         return heads if changed is given else place.layout.own(changed, softmax.weights)
+
+    def check_heads(self) -> None:
+        """After the pass.
+
+        Raises:
+            NotChangeable: a tap was to see the product of a head, and it was not met.
+        """
+        for number, place in enumerate(self._reader.places):
+            if place is not None and self._heads_tap(number) is not None and number not in self._met:
+                raise NotChangeable(
+                    f"What the heads of {self._where(place)} cannot be seen or changed: how their weights meet their "
+                    "values is not known."
+                )
+
+    def _heads_tap(self, number: int) -> Tap | None:
+        place = self._reader.places[number] if number < len(self._reader.places) else None
+        tap = None if place is None else self._taps[place.site.kind]
+        return tap if tap is not None and "heads" in tap.names else None
+
+    def _where(self, place: AttentionPlace) -> str:
+        return f"the {KIND_TITLES[place.site.kind]} of {place.module or type(self._reader.model).__name__}"
 
     def _place(self, softmax: Softmax) -> AttentionPlace | None:
         places = self._reader.places
@@ -336,8 +360,7 @@ class _Tapped:
 
     def _masked_anew(self, place: AttentionPlace, softmax: Softmax, before: Tensor, masked: Tensor, given: Tensor) -> Tensor:
         """The weights under another mask. Rows whose mask stays as it was keep theirs."""
-        layout, kind = place.layout, KIND_TITLES[place.site.kind]
-        where = f"the {kind} of {place.module or type(self._reader.model).__name__}"
+        layout, where = place.layout, self._where(place)
         weights = layout.standard(softmax.weights)
         kept = torch.where(before, 0.0, weights)
         if not torch.allclose(torch.where(before, 0.0, given), kept, atol=_SAME, equal_nan=True):

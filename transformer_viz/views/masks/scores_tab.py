@@ -14,6 +14,7 @@ from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Fill
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.language import later, say
 from transformer_viz.numbers_in_words import rounded_words
+from transformer_viz.readers.modules.wrapping import ModuleModel
 from transformer_viz.terms import REASON_WORDS, Kind, kind_words, row_labels
 from transformer_viz.text_display import display_token
 from transformer_viz.trace.attention import Attention
@@ -73,21 +74,27 @@ def show(setup: Setup) -> None:
     with numbers:
         _row(attention, layer, head, row, computed)
     with fates:
-        st.caption(say("What this row would become if all of it were masked:"))
-        scores = attention.head_scores(layer, head)[row]
-        found = [(fill, precision, empty_row(scores, fill, precision)) for fill in FILLS for precision in PRECISIONS]
-        st.dataframe(
-            pd.DataFrame(found, columns=[say("masked scores become"), say("precision"), say("the row")]), hide_index=True
-        )
-        own = say("This app: −∞, and masked weights 0 afterwards, in every precision.")
-        if setup.model.task is None:
-            own = say(
-                "This model: −3.4·10³⁸ is added to what is masked, so such a row would look at everything alike; "
-                "here it is zeros."
-            )
-        st.caption(say("{own} In float16 −10⁹ is −∞.", own=own))
+        _fates(setup, attention.head_scores(layer, head)[row])
     maps = Call(figures.softmax_maps, trace, map_address(kind, layer, head), computed, row, style=style.figure_style())
     code.show(maps, Call("print({}.weights[{}])", computed, row))
+
+
+def _fates(setup: Setup, scores: np.ndarray) -> None:
+    """Says what became of a row of scores (key,) that is masked wholly, by each fill and in each precision."""
+    if np.isnan(scores).any():
+        st.caption(say("What is masked in this row has no score that is known: this model's own code hides it otherwise."))
+        return
+    st.caption(say("What this row would become if all of it were masked:"))
+    found = [(fill, precision, empty_row(scores, fill, precision)) for fill in FILLS for precision in PRECISIONS]
+    st.dataframe(pd.DataFrame(found, columns=[say("masked scores become"), say("precision"), say("the row")]), hide_index=True)
+    own = say("This app: −∞, and masked weights 0 afterwards, in every precision.")
+    if isinstance(setup.model, ModuleModel):
+        own = say("This model: what its own code does, which is not known here.")
+    elif setup.model.task is None:
+        own = say(
+            "This model: −3.4·10³⁸ is added to what is masked, so such a row would look at everything alike; here it is zeros."
+        )
+    st.caption(say("{own} In float16 −10⁹ is −∞.", own=own))
 
 
 def _row_words(trace: Trace, kind: Kind) -> list[str]:
