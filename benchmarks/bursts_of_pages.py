@@ -333,9 +333,16 @@ class Pressed:
         tiles, heads = meta["tiles"], meta.get("heads", 1)
         number = self.dice.randrange(len(tiles))
         y, x = divmod(number, heads)
+        where = "(chart) => JSON.stringify(chart.getBoundingClientRect())"
+        before = chart.evaluate(where)
         at_x, at_y, meta = click_chart(
             self.page, chart, lambda meta: ((x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"])
         )
+        if before != chart.evaluate(where):
+            # Maps come and go with the number that was asked for: which tile it was is not known.
+            for key in _OF_HEAD:
+                self.want.pop(key, None)
+            return "moved under the hand"
         layer, head = meta["tiles"][int(at_y // meta["pitch_y"]) * meta.get("heads", 1) + int(at_x // meta["pitch_x"])]
         self.want |= {"kind": KIND_TITLES[kind], "layer": f"layer {layer + 1}", "head": f"head {head + 1}"}
         return f"{kind}.{layer + 1}.{head + 1}"

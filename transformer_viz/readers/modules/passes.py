@@ -115,7 +115,8 @@ def error_words(error: BaseException) -> str:
     """An error of somebody's code, with the file and the line in which it happened, and how it came there."""
     words = f"{type(error).__name__}: {str(error)[:300]}"
     if isinstance(error, SyntaxError):
-        return f"{words} ({Path(error.filename or '').name}, line {error.lineno})"
+        # Its own words end with the file and the line.
+        return words
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_hers(frame.filename)]
     lines = [f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in frames[-_MOST_LINES:]]
     return f"{words} ({'; '.join(lines)})" if lines else words

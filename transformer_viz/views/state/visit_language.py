@@ -28,7 +28,9 @@ R = TypeVar("R")
 
 
 def current() -> str:
-    """Decides it, where that has not been done."""
+    """Decides it, where that has not been done. Where nobody visits, as while the server gets ready, it is English."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return ENGLISH
     state = st.session_state
     if _DECIDED not in state:
         state[_DECIDED] = next(filter(languages().__contains__, _wanted()), ENGLISH)
