@@ -334,12 +334,18 @@ class Pressed:
         number = self.dice.randrange(len(tiles))
         y, x = divmod(number, heads)
         where = "(chart) => JSON.stringify(chart.getBoundingClientRect())"
-        before = chart.evaluate(where)
-        at_x, at_y, meta = click_chart(
-            self.page, chart, lambda meta: ((x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"])
-        )
-        if before != chart.evaluate(where):
-            # Maps come and go with the number that was asked for: which tile it was is not known.
+        try:
+            before = chart.evaluate(where, timeout=2_000)
+            at_x, at_y, meta = click_chart(
+                self.page, chart, lambda meta: ((x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"])
+            )
+            stood = before == chart.evaluate(where, timeout=2_000)
+        except Error:  # maps come and go with the number that was asked for
+            if self._shown(place):
+                raise
+            stood = False
+        if not stood:
+            # Which tile it was is not known.
             for key in _OF_HEAD:
                 self.want.pop(key, None)
             return "moved under the hand"

@@ -132,5 +132,5 @@ def test_a_function_is_tested_too_and_said_what_is_needed():
     with pytest.raises(OptionError, match="returned a tensor"):
         tv.assert_masks(lambda ids: ids, vocabulary_size=V)
     not_callable: Any = 7
-    with pytest.raises(OptionError, match="not int; what load_model returns is for check_masks"):
+    with pytest.raises(OptionError, match="not int; what wrap or load_model returns is for check_masks"):
         tv.assert_masks(not_callable, vocabulary_size=V)

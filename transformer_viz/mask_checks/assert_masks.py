@@ -171,7 +171,8 @@ class _PortCheck:
     ) -> None:
         if not callable(model):
             raise OptionError(
-                f"a module or a function is needed, not {type(model).__name__}; what load_model returns is for check_masks"
+                f"a module or a function is needed, not {type(model).__name__}; "
+                "what wrap or load_model returns is for check_masks"
             )
         self._port, self._generator = Port(model), torch.Generator().manual_seed(seed)
         self.checked, self.left_out = list[PortRule](), list[str]()

@@ -43,7 +43,7 @@ class Passes:
     Attributes:
         model: the module.
         call: runs it.
-        has_run: whether it ran so before, and its arguments are right.
+        has_run: whether it ran so before, or somebody said how it is called: its arguments are right.
     """
 
     model: nn.Module

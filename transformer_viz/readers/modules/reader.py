@@ -227,9 +227,11 @@ def logits_of(returned: Any, n_texts: int, n_steps: int, batch_first: bool) -> T
                     return logits.log()
                 return logits
     given = f"a tensor {tuple(first.shape)}" if isinstance(first, Tensor) else type(returned).__name__
+    is_turned = batch_first and isinstance(first, Tensor) and first.dim() == 3 and first.shape[:2] == (n_steps, n_texts)
+    way = ", and of what it returns .transpose(0, 1)" if is_turned else ""
     raise OptionError(
         f"the module returns {given} for {n_texts} sentences of {n_steps} tokens; logits of the shape ({n_texts}, {n_steps}, "
-        "vocabulary) are needed, alone or first in a tuple. Say with call= how it is run."
+        f"vocabulary) are needed, alone, first in a tuple, or as logits. Say with call= how it is run{way}."
     )
 
 

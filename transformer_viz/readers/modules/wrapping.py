@@ -166,7 +166,7 @@ def wrap(
         return wrap_in_memory(model, vocabulary, name)
     kind = _kind_of(model, call, start is not None)
     tokenizer, task, ids = _tokenizer(vocabulary, kind, start, end, pad, encode)
-    reader = _reader(Passes(model, call or model), kind, tokenizer, ids, longest)
+    reader = _reader(Passes(model, call or model, has_run=call is not None), kind, tokenizer, ids, longest)
     if reader.kind is ModelKind.ENCODER_DECODER and reader.start_id is None:
         raise OptionError("start is missing: the token that the decoder reads before it writes, or its id")
     if reader.kind is ModelKind.DECODER and ids.start is not None and isinstance(tokenizer, ListTokenizer):

@@ -210,7 +210,7 @@ def _record(
     model: nn.Module, source: Tensor | None, target: Tensor | None, pad_id: int | None, call: Call | None, *, may_turn: bool
 ) -> Recorded:
     """Records a module by torch's operators; one that takes the length first is given it so, where `may_turn` says so."""
-    passes = Passes(model, call or model)
+    passes = Passes(model, call or model, has_run=call is not None)
 
     def recorded(turned: bool) -> tuple[Pass, Found]:
         ids = [tensor if tensor is None or not turned else tensor.T for tensor in (source, target)]
