@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import area, at_rest
+from tests.browser.charts import FOCUS, area, at_rest
 from tests.browser.test_explore import expect_output
 
 pytestmark = pytest.mark.browser
@@ -19,11 +19,14 @@ def open_app_hidden(page: Page, server: str) -> None:
     at_rest(page)
 
 
-def controls(page: Page) -> list[float]:
-    """Where each control stands."""
-    parts = page.locator(".viewer .controls button, .stForm :is(input, button)")
+def places(page: Page) -> list[float]:
+    """Where each control and the large map stand in the picture, wherever the page is scrolled to."""
+    parts = page.locator(f".viewer .controls button, .stForm :is(input, button), {FOCUS} .nsewdrag").filter(visible=True)
     return parts.evaluate_all(
-        "parts => parts.flatMap((part) => [part.getBoundingClientRect().x, part.getBoundingClientRect().y])"
+        """(parts) => {
+          const from = document.querySelector(".viewer").getBoundingClientRect();
+          return parts.map((part) => part.getBoundingClientRect()).flatMap(({ x, y }) => [x - from.x, y - from.y]);
+        }"""
     )
 
 
@@ -44,7 +47,7 @@ def test_a_class_guesses_by_keyboard_and_by_mouse(page: Page, server: str) -> No
     """Letters, a cell of the map, a source token; right and wrong; revealing without a guess, and covering again."""
     open_app_hidden(page, server)
     expect_output(page, "??????")
-    places, there = controls(page), area(page)
+    before = places(page)
     guess_by_letter(page, "o")
     expect(page.locator("[data-part=answer]")).to_have_text(
         re.compile("^You guessed o; the model wrote o, and layer 1 head 1 looks")
@@ -79,5 +82,4 @@ def test_a_class_guesses_by_keyboard_and_by_mouse(page: Page, server: str) -> No
         page.keyboard.press("ArrowRight")
         expect(page.locator("[data-part=output] button").nth(step)).not_to_have_text("?")
     expect(page.get_by_role("button", name="Guess", exact=True)).to_be_disabled()
-    assert controls(page) == places
-    assert area(page) == there
+    assert places(page) == pytest.approx(before, abs=2)

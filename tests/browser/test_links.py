@@ -17,9 +17,9 @@ SEEN = """() => {
   const numbers = (trace) => ['x', 'y', 'z', 'text'].map((name) => plain(trace[name] ?? null));
   const value = (box) => [box.ariaLabel, box.type === 'checkbox' ? box.checked : box.value];
   return {
-    // Of a kind that is not shown nothing is drawn.
+    // A kind that is not shown is not drawn anew.
     charts: all('.chart', (chart) => (chart.ariaHidden === 'true' ? null : chart.data?.map(numbers))),
-    titles: all('.chart', (chart) => chart.layout?.title?.text ?? ''),
+    titles: all('.chart', (chart) => (chart.ariaHidden === 'true' ? null : chart.layout?.title?.text ?? '')),
     step: [...document.querySelectorAll('[data-part=output] .token')].findIndex((one) => one.classList.contains('now')),
     boxes: all('.stMain input:not([type=range]), .stMain textarea', value),
     chosen: all('[role=tab][aria-selected=true], [aria-checked=true], [data-box] [aria-pressed=true]', (one) => one.innerText),

@@ -297,7 +297,7 @@ def test_damaged_weights_are_told_and_the_example_stays(pages: dict[str, str], o
     place = whole.index('"weights":{"data":"') + 5000
     page = open_page(whole[:place] + ("AAAA" if whole[place : place + 4] != "AAAA" else "BBBB") + whole[place + 4 :])
     expect(page.locator(f"{FOCUS} .main-svg").first).to_be_visible()
-    assert page.title() == "reversethis"
+    expect(page).to_have_title("reversethis · reverse")
     page.fill(TEXT, "abc")
     expect(page.locator(TOLD)).to_have_text("The weights in this file are damaged. Copy or download the file again.")
     page.get_by_label("Step on").click()

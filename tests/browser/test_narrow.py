@@ -69,8 +69,6 @@ def test_a_phone_has_every_page_in_a_row_and_names_the_one_that_is_open(page: Pa
         "(all) => all.filter((p) => p.offsetWidth > 1).map((p) => p.textContent)"
     )
     assert names == ["Masks"]
-    # One mask at a time.
-    assert page.evaluate("document.querySelector('.stMain').scrollHeight") < 2_000
 
 
 @pytest.mark.slow

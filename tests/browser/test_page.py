@@ -15,9 +15,9 @@ from tests.figures.conftest import build
 from tests.needs import slow
 from tests.sentences import step_sentence
 from transformer_viz.export import packed_heads
+from transformer_viz.export.strips import answer_mark
 from transformer_viz.figures.colour_scale import TITLES, Scale
 from transformer_viz.figures.theme import Style
-from transformer_viz.sentences.correctness import answer_words
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
@@ -97,8 +97,9 @@ def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edite
 @pytest.mark.slow
 def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: Trace) -> None:
     assert edited.cross.reasons.ndim == 4
-    page = open_page(tv.export.html(edited))
-    expect(page.locator("[data-part=answer]")).to_have_text("".join(text for _, text in answer_words(edited)))
+    page, mark = open_page(tv.export.html(edited)), answer_mark(edited)
+    assert mark is not None
+    expect(page.locator("[data-part=answer]")).to_have_text("".join(text for _, text in mark["words"]))
     for kind, layer, head in (("cross", 1, 2), ("cross", 0, 0), ("decoder", 0, 1), ("decoder", 0, "mean"), ("cross", 1, "max")):
         go(page, kind, layer, head, 5)
         same_as_the_figure(page, edited, kind, layer, head, 5)

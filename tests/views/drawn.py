@@ -123,8 +123,8 @@ def titles(at: AppTest) -> list[str]:
 
 
 def is_chart(proto: Any) -> bool:
-    """Whether a component is a chart."""
-    return getattr(proto, "component_name", "") == chart.NAME
+    """Whether a component is a chart, in whichever language."""
+    return getattr(proto, "component_name", "").startswith(chart.NAME)
 
 
 def read(proto: Any) -> Drawn:

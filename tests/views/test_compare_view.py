@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.conftest import build_model
 from tests.views.drawn import programs, said
-from tests.views.viewer import compared, difference, viewer
+from tests.views.viewer import compared, difference, press, viewer
 from tests.views.widgets import link_of
 from transformer_viz.addresses import map_address
 from transformer_viz.checkpoints import load_snapshot, save_checkpoint
@@ -45,6 +45,10 @@ def same(at: AppTest, wanted: np.ndarray) -> None:
     np.testing.assert_array_equal(difference(at), wanted)
 
 
+def head_in_focus(at: AppTest) -> tuple[object, ...]:
+    return tuple(viewer(at)["start"][name] for name in ("kind", "layer", "head"))
+
+
 def test_two_texts_and_swap_turns_the_sign(start, model):
     at = start("compare", **BOTH, b_snapshot="3", kind="cross", layer="1", head="2")
     a, b = tv.decode(model, "abc"), tv.decode(load_snapshot(model, 3), "abd")
@@ -64,13 +68,23 @@ def test_it_opens_at_the_head_of_its_sentence_unless_the_address_names_one(start
     assert largest is not None
     wanted = (largest.kind, largest.layer, largest.head)
 
-    def shown(at: AppTest) -> tuple[object, ...]:
-        return tuple(viewer(at)["start"][name] for name in ("kind", "layer", "head"))
-
-    assert shown(start("compare", **BOTH)) == wanted
+    assert head_in_focus(start("compare", **BOTH)) == wanted
     other = (0, 0) if wanted[1:] != (0, 0) else (0, 1)
     named = start("compare", **BOTH, kind="cross", layer="1", head=str(other[1] + 1))
-    assert shown(named) == ("cross", *other)
+    assert head_in_focus(named) == ("cross", *other)
+
+
+def test_the_head_it_opens_at_by_itself_is_for_it_alone(start, model, visit):
+    at = start(text="abc")
+    # One at which Explore opens by itself, too.
+    layer, head = at.session_state["shown_before"][1][0]
+    press(at, kind="cross", layer=layer, head=head, pin=[1, None])
+    own, link = ("cross", layer, head), link_of(at)
+    visit(at, "compare")
+    largest = head_in_focus(at)
+    assert largest != own
+    assert (head_in_focus(visit(at, None)), link_of(at)) == (own, link)
+    assert head_in_focus(visit(at, "compare")) == largest
 
 
 def test_each_side_has_its_own_way_of_decoding(start, model):

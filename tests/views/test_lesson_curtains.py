@@ -10,6 +10,7 @@ from tests.figures.sent import numbers
 from tests.needs import slow
 from tests.views.drawn import charts
 from tests.views.viewer import array, content, has_viewer, viewer
+from transformer_viz.language import ENGLISH, say, speaking
 from transformer_viz.learn.example_run import example_of
 from transformer_viz.learn.lesson import LESSONS, Ask, find_lessons, read_lesson
 from transformer_viz.learn.links import Link
@@ -40,12 +41,13 @@ def hidden_row(at: AppTest, ask: Ask, link: Link, *, is_hidden: bool) -> None:
         assert written[row] == ("?" if is_hidden else trace.output_tokens[row])
 
 
-def hidden_moment(at: AppTest, ask: Ask, link: Link) -> None:
+def hidden_moment(at: AppTest, ask: Ask, link: Link, language: str) -> None:
     """Whether the page of a training was sent no moment after the one that is asked about, and of this one no later row."""
     sent, row = content(at), (ask.row or 1) - 1
     last = len(sent["moments"]) - 1
     assert str(sent["moments"][-1]) == link.values["moment"]
-    assert sent["output"][-1]["title"] == COVERED
+    with speaking(language):
+        assert sent["output"][-1]["title"] == say(COVERED)
     written = [token["text"] for token in sent["written"][-1]]
     assert {*written[row:]} == {"?"}
     assert not any(bars["x"] for bars in sent["candidates"][-1][row:])
@@ -65,11 +67,12 @@ def hidden_moment(at: AppTest, ask: Ask, link: Link) -> None:
 
 @pytest.mark.parametrize("file", GONE_THROUGH, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_no_step_is_an_empty_page_and_none_tells(start, shipped, file):
-    lesson, language = read_lesson(file), "" if file.parent.name == "en" else f"{file.parent.name}."
+    lesson, language = read_lesson(file), file.parent.name
+    before = "" if language == ENGLISH else f"{language}."
     for number, step in enumerate(lesson.steps):
         link, ask = lesson.start_of(number), step.ask
         assert link is not None
-        at = start(None if link.page == "explore" else link.page, lesson=f"{language}{lesson.name}.{number + 1}")
+        at = start(None if link.page == "explore" else link.page, lesson=f"{before}{lesson.name}.{number + 1}")
         drawn = {one.key: one for one in charts(at)}
         assert not at.error and not at.exception, f"{lesson.name}.{number + 1}"
         assert has_viewer(at) or drawn or link.address == "/train", f"{lesson.name}.{number + 1}"
@@ -84,7 +87,7 @@ def test_no_step_is_an_empty_page_and_none_tells(start, shipped, file):
             at.button(key="lesson-skip").click().run()
             hidden_row(at, ask, link, is_hidden=False)
         elif link.page == "train":
-            hidden_moment(at, ask, link)
+            hidden_moment(at, ask, link, language)
             at.button(key="lesson-skip").click().run()
             assert len(content(at)["moments"]) == len(content(at)["output"]) > 1
             assert not np.isnan(array(content(at)["kinds"]["cross"]["picture"]["ways"]["values"])).any()
@@ -97,7 +100,7 @@ def test_no_step_is_an_empty_page_and_none_tells(start, shipped, file):
                 assert cells and all(numbers(one["z"]).shape[1] == 1 for one in cells)
                 assert " of " not in str([note["text"] for note in drawn["lesson-masks"].figure["layout"]["annotations"]])
         if lesson.name == "beam" and ask.kind == "greedy-or-beam":
-            at = start(None, lesson=f"{language}{lesson.name}.{number + 1}")
+            at = start(None, lesson=f"{before}{lesson.name}.{number + 1}")
             # What is shown is greedy's, with all its letters.
             assert "".join(one["text"] for one in content(at)["output"]).startswith(("apiaqa", "lkji", "eegagagabb"))
             assert "search-tree-chart" not in {one.key for one in charts(at)}

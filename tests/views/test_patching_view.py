@@ -1,5 +1,6 @@
 """Patching on Compare: nothing before it is asked for, then the effects that Python finds, the run of a place, and refusals."""
 
+import json
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -8,10 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
+from tests import inside
 from tests.figures.sent import numbers
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
-from tests.views.drawn import Drawn, charts, markups, programs, said, text_of, token_words
+from tests.views.drawn import Drawn, charts, is_chart, markups, programs, read, said, text_of, token_words
 from tests.views.rooms import files
 from tests.views.widgets import link_of
 from transformer_viz.addresses import AttentionAddress
@@ -103,6 +105,26 @@ def test_a_link_opens_layers_and_one_place(start, model, pair):
     at.segmented_control(key="patch_by").set_value("head").run()
     same(at, tv.patch(model, *pair))
     assert "patch_place" not in link_of(at)
+
+
+def click(at: AppTest, kind: str, n: int, query: int | None, key: int | None) -> None:
+    """The browser tells the `n`th click on the map of a kind, on this cell or, with None, on a label beside it."""
+    sent = [element.proto for element in at.get("bidi_component") if is_chart(element.proto)]
+    of_kind = next(proto for proto in sent if read(proto).key == f"patch-chart-{kind}")
+    inside.tell(at, of_kind.id, json.dumps({"presses": [{"n": n, "what": {"query": query, "key": key}}]}))
+
+
+def test_a_click_on_a_cell_chooses_its_place(start, model, pair):
+    at = start("compare", **ASKED)
+    click(at, "cross", 1, 5, 0)
+    # Rows are the heads of one layer after another.
+    place = AttentionAddress("cross", *divmod(5, model.network.sizes.heads["cross"]))
+    assert at.selectbox(key="patch_place").value == f"{place}:1"
+    changed = tv.patched_run(model, *pair, place, 0)
+    assert [*filter(None, token_words(outcome(at), "patched", 2))] == list(changed.tokens)
+    for n, (query, key) in enumerate([(0, None), (None, 0), (500, 0), (0, 500)], 2):
+        click(at, "cross", n, query, key)
+        assert at.selectbox(key="patch_place").value == f"{place}:1"
 
 
 @pytest.mark.parametrize("place", ["encoder.9:1", "cross.1:1", "cross.1.1:9"])

@@ -30,6 +30,8 @@ export class Page {
     part("best").textContent = run.best ?? "";
     part("best").hidden = !run.best;
     this.viewer.show(run, start);
+    // Another run of the same text may be made in another way.
+    this.titled = undefined;
     this.sayTitle();
     this.drawOpened();
   }

@@ -13,7 +13,6 @@ from transformer_viz.terms import KINDS, kind_words
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.recording_options import RecordingKeywords, check_recording
-from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
@@ -61,6 +60,9 @@ def refuse(error: TraceTooLarge) -> None:
 
 def caption(trace: Trace) -> None:
     """Says what the run takes, quietly; and where only a part is kept, which, with a way back to the choice."""
+    # Here, because a file is looked at where there is no torch.
+    from transformer_viz.tracing.trace_size import bytes_of
+
     size, most, part = bytes_words(bytes_of(trace)), bytes_words(MAX_TRACE_BYTES), words_of(trace.made_by)
     st.caption(
         say("this trace: {size} of at most {most}; kept: {part}", size=size, most=most, part=part)

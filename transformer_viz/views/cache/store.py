@@ -15,7 +15,6 @@ from cachetools import LRUCache, cached
 
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.trace_size import bytes_of
 from transformer_viz.views.cache.model_list import identity
 from transformer_viz.views.components.recorded_calls import Call
 
@@ -32,6 +31,9 @@ def size_of(value: Any) -> int:
         if isinstance(part, bytes | str):
             size += len(part)
         elif isinstance(part, Trace):
+            # Here, because a file is looked at where there is no torch.
+            from transformer_viz.tracing.trace_size import bytes_of
+
             size += bytes_of(part)
         elif isinstance(n_bytes := getattr(part, "nbytes", None), int):
             size += n_bytes

@@ -209,7 +209,7 @@ def _maps(runs: Runs, found: Patching, chosen: PatchEffect) -> Any:
     return of_place
 
 
-def _go(kind: Kind, found: Patching, row: int | None, column: int | None, _of: str) -> None:
+def _go(kind: Kind, found: Patching, row: int | None, column: int | None) -> None:
     """Goes to the run of a clicked cell; what is none is passed over."""
     places = places_of(found, kind)
     if row is not None and column is not None and row < len(places) and column < found.effects[kind].shape[-1]:

@@ -24,27 +24,23 @@ def start(comparison: Comparison) -> None:
     if largest is not None and abs(largest.size) <= _ROUNDING:
         largest = None
     if state.pop(TO_LARGEST, False) | _is_own() and largest is not None:
-        focus.go_to_head(largest.kind, largest.layer, largest.head)
+        focus.lend_head(largest.kind, largest.layer, largest.head)
     focus.start_kind(comparison.kinds, comparison.kinds[-1] if largest is None else largest.kind, comparison.kinds[-1])
     kind = state.kind
     farthest, default = comparison.farthest(kind), (comparison.layers(kind)[0], 0)
     if farthest is not None and abs(farthest.size) > _ROUNDING:
         default = (farthest.layer, farthest.head)
     focus.start_head(comparison.a.attentions[kind].layers, focus.heads_of(comparison.a, kind), default)
-    if largest is not None and (here := _here()) == (largest.kind, largest.layer, largest.head):
+    if largest is not None and (here := focus.place()) == (largest.kind, largest.layer, largest.head):
         state[_OWN] = here
     link.option("scale", _SCALE_WORDS)
 
 
-def _here() -> tuple[object, ...]:
-    return tuple(st.session_state.get(name) for name in ("kind", "layer", "head"))
-
-
 def _is_own() -> bool:
     """Whether nobody has chosen the head in focus: no address, and no press. Then it is the one that the sentence names."""
-    state, here = st.session_state, _here()
+    state, here, back = st.session_state, focus.place(), focus.taken_back()
     if _OWN in state:
-        return here == state[_OWN]
+        return here in (state[_OWN], back)
     state[_OWN] = ()
     # Explore, too, has heads at which it opens by itself.
     _, places = state.get("shown_before") or (None, ())

@@ -90,6 +90,12 @@ LARGE
   /* Its columns. Said twice, so as to count for more than Streamlit's own width of a column. */
   [class*="st-key-stacked-"][class] > * > * > * { min-width: 100%; }
 }
+@media (max-width: 800px) {
+  /* The row of pages with their names. */
+  .brand { margin: 0; }
+  .brand b { display: none; }
+  .st-key-pages a { padding-inline: 0.3rem; }
+}
 @media (max-width: 640px) {
   /* Lines that scroll sideways would need a Tab stop of their own. */
   pre, pre code { white-space: pre-wrap !important; overflow-wrap: anywhere; overflow: visible !important; }
@@ -110,12 +116,14 @@ LARGE
   .st-key-focus-controls .told { display: none; }
   .st-key-pages > :not(:has(.st-key-page-here, .language), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
   .st-key-pages .language { padding: 0 0.2rem; }
-  .brand { margin: 0; }
-  .brand b { display: none; }
   .st-key-pages a { padding-inline: clamp(1px, 1.6vw - 3px, 0.3rem); justify-content: center; }
   .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) p {
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   }
+}
+@media (max-width: 340px) {
+  /* The longest name among them. */
+  .st-key-pages { gap: 0; }
 }
 </style>
 """

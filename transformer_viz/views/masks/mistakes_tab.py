@@ -85,6 +85,7 @@ def start_place(setup: Setup) -> bool:
     if runs is None or found is None:
         return False
     kind, layer, head, _ = found
+    focus.take_back()
     is_said = _SEEN not in state and link.address().keys() & {"kind", "layer", "head"}
     if state.get(_SEEN) != seen and not is_said:
         focus.go_to_head(kind, layer, head)

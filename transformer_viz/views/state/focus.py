@@ -29,6 +29,10 @@ Pin = tuple[int | None, int | None] | tuple[()]
 """A row and a column of a map, None for the one that is not pinned; nothing is neither."""
 _CHOSEN = "head_is_chosen"
 """In the session: whether somebody pressed a kind, a layer or a head."""
+_PLACE = ("kind", "layer", "head")
+_LENT, _TAKEN_BACK = "head_lent", "head_taken_back"
+"""In the session: the head to which a page went by itself, with what was in focus before; and the one to which the next page
+went back."""
 _OF_WORDS, _MOST_KEPT = " by words", 16
 _CELL = re.compile(r"(\d{0,9})(?:,(\d{1,9}))?", re.ASCII)
 _SENTENCE_PX = 600
@@ -61,6 +65,7 @@ def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = T
         model: that made it, or None for a file.
         combined: the mean and the maximum of a layer's heads are possible too.
     """
+    take_back()
     start_kind(trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
     state, kind, name = st.session_state, st.session_state.kind, None if model is None else model.name
     default, best, graded, before = (0, 0), best_head(trace), graded_head(trace), state.get("shown_before")
@@ -258,10 +263,48 @@ def go_to_head(kind: Kind, layer: int, head: int) -> None:
     st.session_state.kind, st.session_state.layer, st.session_state.head = kind, layer, head
 
 
+def lend_head(kind: Kind, layer: int, head: int) -> None:
+    """Moves the focus for the page alone that is open: the next one goes back to what was in focus before, with its pin, unless
+    somebody has chosen a head since."""
+    state = st.session_state
+    lent, before = state.get(_LENT, (None, {}))
+    if lent != place():
+        before = {name: state.get(name) for name in (*_PLACE, "pin", "pinned_in")}
+    go_to_head(kind, layer, head)
+    state[_LENT] = place(), before
+
+
+def place() -> tuple[Any, ...]:
+    """Returns kind, layer and head, None for what is not known yet."""
+    return tuple(map(st.session_state.get, _PLACE))
+
+
+def taken_back() -> tuple[Any, ...] | None:
+    """Returns the kind, layer and head to which the focus went back; once."""
+    return st.session_state.pop(_TAKEN_BACK, None)
+
+
+def take_back() -> None:
+    """Goes back from a head that was lent to another page; before `start_kind`."""
+    state = st.session_state
+    lent, before = state.pop(_LENT, (None, {}))
+    if lent != place():
+        return
+    # What was pinned in another run is kept with it.
+    if (before["pinned_in"] or ("",))[0] != state.get("run"):
+        before = {name: before[name] for name in _PLACE}
+    for name, value in before.items():
+        if value is None:
+            state.pop(name, None)
+        else:
+            state[name] = value
+    state[_TAKEN_BACK] = place()
+
+
 def choose(kind: Kind, layer: int, head: Head) -> None:
     """Moves the focus to what somebody pressed; for a callback. No text moves it any more then."""
     state = st.session_state
-    if (kind, layer, head) != tuple(map(state.get, ("kind", "layer", "head"))):
+    if (kind, layer, head) != place():
         state[_CHOSEN] = True
         state.kind, state.layer, state.head = kind, layer, head
 

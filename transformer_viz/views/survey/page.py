@@ -126,6 +126,7 @@ def _focus(survey: Survey, name: str) -> HeadAddress:
     """The head in focus: the session's, the link's, or the one with the highest number."""
     state, default = st.session_state, best(survey, name) or survey.places[0]
     kinds_there = tuple(kind for kind, of in survey.kinds.items() if of.layers)
+    focus.take_back()
     focus.start_kind(kinds_there, default.kind, default.kind)
     kind, of = state.kind, survey.kinds[state.kind]
     place = (default.layer, default.head) if kind == default.kind else (of.layers[0], 0)
