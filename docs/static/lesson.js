@@ -119,6 +119,21 @@ function lead({ place, ask }, isOpen) {
   model = place.model;
 }
 
+// In a narrow window the picture stands below the card, all of it: in a frame that scrolls by itself a finger would be held back.
+// Pages on a disk may not look into each other; there the frame is as tall as the window.
+const narrow = matchMedia("(max-width: 860px)"), grown = new ResizeObserver(fit);
+
+function fit() {
+  const height = narrow.matches && frame.contentDocument?.body?.offsetHeight;
+  frame.style.height = height ? `${height}px` : "";
+}
+
+frame.addEventListener("load", () => {
+  grown.disconnect();
+  if (frame.contentDocument?.body) grown.observe(frame.contentDocument.body);
+});
+narrow.addEventListener("change", fit);
+
 // ---- where one is
 
 function go(number) {

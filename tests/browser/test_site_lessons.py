@@ -1,6 +1,10 @@
 """The site's lessons, opened from its folder without a server: a card beside a live page that shows what it speaks of."""
 
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -19,6 +23,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("site")
     static_site.main(made)
     return made
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def phone(browser: Browser, folder: Path) -> Iterator[Page]:
+    """A page of a phone, whose relative addresses are those of the site on a server."""
+    with ThreadingHTTPServer(("localhost", 0), partial(_Quiet, directory=folder)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        context = browser.new_context(
+            base_url=f"http://localhost:{server.server_port}",
+            viewport={"width": 390, "height": 844},
+            has_touch=True,
+            is_mobile=True,
+            reduced_motion="reduce",
+        )
+        yield context.new_page()
+        context.close()
+        server.shutdown()
 
 
 @pytest.fixture
@@ -98,4 +124,43 @@ def test_pages_keep_nobody_out(page: Page, folder: Path) -> None:
         # All of it in sight, since contrast is measured from what is to be seen.
         page.set_viewport_size({"width": 1280, "height": 4000})
         assert not list(faults(page)), name
+    page.context.close()
+
+
+def test_on_a_phone_the_picture_stands_below_the_card_in_one_piece(phone: Page) -> None:
+    phone.goto("/lesson-map.html#2")
+    live = phone.frame_locator("[data-part=frame]")
+    expect(live.locator("[data-part=focus].js-plotly-plot")).to_be_visible()
+    phone.wait_for_function(
+        """() => {
+          const frame = document.querySelector("[data-part=frame]"), { clientWidth: width, clientHeight: height } = frame;
+          const inside = frame.contentDocument.documentElement;
+          return height > 844 && inside.scrollHeight <= height && inside.scrollWidth <= width;
+        }"""
+    )
+    phone.set_viewport_size({"width": 1280, "height": 720})
+    phone.wait_for_function("document.querySelector('[data-part=frame]').clientHeight === 720")
+
+
+def test_on_a_phone_a_charts_buttons_come_with_a_tap_and_never_over_its_rows(phone: Page) -> None:
+    phone.goto("/")
+    map_ = phone.locator("[data-part=focus].js-plotly-plot")
+    buttons = map_.locator(".modebar")
+    expect(buttons).to_have_css("opacity", "0")
+    map_.tap(position={"x": 200, "y": 150})
+    expect(buttons).to_have_css("opacity", "1")
+    below, of_map = buttons.bounding_box(), map_.bounding_box()
+    assert below is not None and of_map is not None
+    assert of_map["y"] + of_map["height"] / 2 < below["y"]
+    assert below["y"] + below["height"] <= of_map["y"] + of_map["height"]
+
+
+def test_on_a_small_laptop_the_whole_map_is_beside_the_card(page: Page, folder: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto((folder / "lesson-map.html").as_uri() + "#2")
+    map_ = page.frame_locator("[data-part=frame]").locator("[data-part=focus].js-plotly-plot")
+    expect(map_).to_be_visible()
+    box = map_.bounding_box()
+    # The last pixels are the margin below the words of the axis.
+    assert box is not None and box["y"] + box["height"] <= 720 + 12
     page.context.close()

@@ -26,13 +26,13 @@ test("what other cells read and set is the state, with a pin as a cell", () => {
 
 test("two views of a cell ask for its run once", async () => {
   const { asked, model, answer } = notebook(), kernel = new Kernel(model);
-  const first = kernel.newest();
+  const [first, second] = [kernel.newest(), kernel.newest()];
   assert.deepEqual(asked.map(({ ask }) => ask), ["run"]);
   answer({ id: asked[0].id, run: 5 }, packedRun({ title: "ab → ba" }));
   const run = await first;
   assert.equal(run.title, "ab → ba");
   assert.equal(run.run, "5");
-  assert.equal(await kernel.newest(), run);
+  for (const other of [second, kernel.newest()]) assert.equal(await other, run);
   assert.equal(asked.length, 1);
 });
 
@@ -74,6 +74,22 @@ test("a run that Python shows reaches every view, and the last one stays", async
   assert.deepEqual(shown.slice(-2), [["a", "two"], ["b", "two"]]);
 });
 
+test("it is said that an answer is late, and no longer once it has come", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const { asked, model, answer } = notebook(), kernel = new Kernel(model), told = [];
+  kernel.waits.add((isLate) => told.push(isLate));
+  const soon = kernel.ask("run"), late = kernel.ask("head");
+  answer({ id: asked[0].id });
+  await soon;
+  context.mock.timers.tick(60_000);
+  assert.deepEqual(told, [false, true]);
+  answer({ id: "another 1" });
+  assert.deepEqual(told, [false, true]);
+  answer({ id: asked[1].id });
+  await late;
+  assert.deepEqual(told, [false, true, false]);
+});
+
 test("a cell is dark where the first colour behind it is, also through a shadow", () => {
   const looks = new Map();
   globalThis.getComputedStyle = (one) => ({ backgroundColor: looks.get(one) });
@@ -86,6 +102,8 @@ test("a cell is dark where the first colour behind it is, also through a shadow"
   const host = { parentElement: page }, cell = { parentElement: null, getRootNode: () => ({ host }) };
   looks.set(page, [255, 255, 255, 255]).set(host, [20, 24, 30, 255]).set(cell, [0, 0, 0, 0]);
   assert.equal(isDark(cell), true);
-  looks.set(host, [0, 0, 0, 0]);
-  assert.equal(isDark(cell), false);
+  for (const shade of [[0, 0, 0, 0], [0, 0, 0, 20]]) {
+    looks.set(host, shade);
+    assert.equal(isDark(cell), false);
+  }
 });

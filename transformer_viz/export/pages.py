@@ -39,7 +39,7 @@ from transformer_viz.trace.window import window
 from transformer_viz.viewer import modules, plotly_js, script_words
 
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
-PAGE_STYLES = ("player.css", "lines.css", "viewer.css", "share.css", "page.css")
+PAGE_STYLES = ("charts.css", "player.css", "lines.css", "viewer.css", "share.css", "page.css")
 
 
 def html(

@@ -201,8 +201,8 @@ def _check_size(trace: Trace) -> None:
 @cache
 def _script(now: str) -> str:
     """The viewer and its adapter as one ES module, in the language of now."""
-    html = json.dumps(templates().get_template("widget.html").render(language=now))
-    show = f"const html = {html};\nexport default {{ render: ({{ model, el }}) => showInCell(model, el, html) }};\n"
+    html = json.dumps(templates().get_template("widget.html").render(language=now), ensure_ascii=False)
+    show = f"const html = {html};\nexport default () => shownInCells(html);\n"
     return f"{script_words.spoken(modules.script('widget.js'))}\n{show}"
 
 

@@ -58,7 +58,11 @@ export class Page {
     });
     this.dark.addEventListener("change", () => this.restyle());
     for (const name of ["masks", "numbers"]) part(name).addEventListener("toggle", () => this.drawOpened());
-    window.addEventListener("hashchange", () => this.goByAddress());
+    this.known = location.hash;
+    window.addEventListener("hashchange", () => {
+      this.known = location.hash;
+      this.goByAddress();
+    });
   }
 
   restyle() {
@@ -116,8 +120,11 @@ export class Page {
 
   // ---- the address: what the page shows, counted from 1, where it has one
 
+  // An address that was changed from outside and has not been read yet stays.
   writeAddress() {
-    if (location.protocol !== "about:") history.replaceState(null, "", `#${new URLSearchParams(this.address())}`);
+    if (location.protocol === "about:" || location.hash !== this.known) return;
+    history.replaceState(null, "", `#${new URLSearchParams(this.address())}`);
+    this.known = location.hash;
   }
 
   address() {

@@ -457,7 +457,9 @@ export class Viewer {
     const title = kind.names[this.layerPlace][kind.headNumber(this.#place.head)];
     const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]], heads: ["plain", String(kind.numbers.length * kind.heads)] };
     // With few words there is no room for the legend among the buttons.
-    const { remark = [], isBrief, hint = kind.hint, terms } = this.#run, legend = isBrief && hint ? saySentence("{sentence}. ", { sentence: hint }) : [];
+    const { remark = [], isBrief, hint = kind.hint, terms } = this.#run, isSentence = /[.。]$/.test(hint?.at(-1)?.[1] ?? "");
+    const ended = (words) => (isSentence ? [...words, ["plain", " "]] : saySentence("{sentence}. ", { sentence: words }));
+    const legend = isBrief && hint?.length ? ended(hint) : [];
     room.replaceChildren(...pieces([...legend, ...remark.map((piece) => named[piece[0]] ?? piece)], terms));
   }
 

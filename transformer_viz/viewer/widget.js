@@ -6,6 +6,8 @@ import { NumbersTable } from "./table.js";
 import { Viewer } from "./viewer.js";
 
 const PLOTLY_STYLES = "plotly.js-style-global";
+/** After so long without an answer it is said that none comes. */
+const LATE_MS = 4000;
 
 /**
  * What other cells know of a viewer's state.
@@ -29,12 +31,16 @@ export class Kernel {
   constructor(model) {
     this.model = model;
     this.asked = new Map();
+    /** What each view does when another run is shown, and when answers are late or have come. */
     this.shows = new Set();
+    this.waits = new Set();
     // Another browser may have the same notebook open, and hears all answers.
     this.name = Math.random().toString(36).slice(2);
     this.last = 0;
     /** @type {Promise<any> | null} */
     this.run = null;
+    /** @type {Promise<any> | null} */
+    this.first = null;
     model.on("msg:custom", (words, buffers) => this.hear(words, buffers));
   }
 
@@ -42,9 +48,14 @@ export class Kernel {
     this.last += 1;
     const id = `${this.name} ${this.last}`;
     return new Promise((resolve, reject) => {
-      this.asked.set(id, { resolve, reject });
+      const late = setTimeout(() => this.wait(true), LATE_MS);
+      this.asked.set(id, { resolve, reject, late });
       this.model.send({ ...more, ask: what, id });
     });
+  }
+
+  wait(isLate) {
+    for (const wait of this.waits) wait(isLate);
   }
 
   hear({ id, error, run }, buffers) {
@@ -53,14 +64,17 @@ export class Kernel {
       for (const show of this.shows) show();
     }
     const asked = this.asked.get(id);
-    this.asked.delete(id);
+    if (this.asked.delete(id)) {
+      clearTimeout(asked.late);
+      this.wait(false);
+    }
     if (error) asked?.reject(new Error(error));
     else asked?.resolve(buffers);
   }
 
   /** The run that is shown, which all views of a cell share. */
   async newest() {
-    if (!this.run) await this.ask("run");
+    if (!this.run) await (this.first ??= this.ask("run").finally(() => { this.first = null; }));
     return this.run;
   }
 
@@ -74,45 +88,44 @@ export class Kernel {
   }
 }
 
-/** @type {WeakMap<object, Kernel>} */
-const KERNELS = new WeakMap();
-
-function kernelOf(model) {
-  if (!KERNELS.has(model)) KERNELS.set(model, new Kernel(model));
-  return /** @type {Kernel} */ (KERNELS.get(model));
+// plotly.js is fetched once for all cells of a page; of other cells, that have brought one already, theirs is taken. Where the first
+// that asked gets no answer, since its Python is gone, the next asks too.
+async function plotlyFrom(kernel) {
+  if (window.Plotly) return;
+  const first = window.transformerVizPlotly;
+  if (!first) await (window.transformerVizPlotly = fetchPlotly(kernel));
+  else await Promise.race([first, new Promise((go) => { setTimeout(go, LATE_MS); })]);
+  if (!window.Plotly) await fetchPlotly(kernel);
 }
 
-/** @type {Promise<void> | null} */
-let plotly = null;
-
-// plotly.js is fetched once for all cells of a page; of other cells, that have brought one already, theirs is taken.
-function plotlyFrom(kernel) {
-  if (window.Plotly) return Promise.resolve();
-  window.transformerVizPlotly ??= plotly ??= kernel.ask("plotly").then(async ([packed]) => {
-    const element = document.createElement("script");
-    element.textContent = new TextDecoder().decode(await unzipped(packed));
-    document.head.append(element);
-  });
-  return window.transformerVizPlotly;
+async function fetchPlotly(kernel) {
+  const [packed] = await kernel.ask("plotly"), element = document.createElement("script");
+  element.textContent = new TextDecoder().decode(await unzipped(packed));
+  document.head.append(element);
 }
 
 /**
- * Shows a run in a cell.
- * @param {any} model as anywidget gives it
- * @param {HTMLElement} el the cell
+ * What anywidget asks for once for each widget. A widget may be shown in several cells, each of which is given a model of its own;
+ * that of `initialize` outlives them.
  * @param {string} html of widget.html
- * @returns {() => void} ends it
  */
-export function showInCell(model, el, html) {
-  const view = new CellView(model, el, html);
-  return () => view.end();
+export function shownInCells(html) {
+  /** @type {Kernel} */
+  let kernel;
+  return {
+    initialize: ({ model }) => { kernel = new Kernel(model); },
+    render({ model, el }) {
+      const view = new CellView(model, el, html, kernel);
+      return () => view.end();
+    },
+  };
 }
 
 class CellView {
-  constructor(model, el, html) {
+  constructor(model, el, html, kernel) {
     el.innerHTML = html;
     this.model = model;
-    this.kernel = kernelOf(model);
+    this.kernel = kernel;
     this.root = el.querySelector(".transformer-viz");
     this.table = new NumbersTable(this.part("maps"));
     this.viewer = new Viewer(this.root.querySelector(".viewer"), {
@@ -121,7 +134,9 @@ class CellView {
     });
     this.show = () => this.arrived();
     this.moved = () => this.go();
+    this.waited = (isLate) => { this.part("late").hidden = !isLate; };
     this.kernel.shows.add(this.show);
+    this.kernel.waits.add(this.waited);
     model.on("change:focus", this.moved);
     this.listen();
     this.restyle();
@@ -206,6 +221,8 @@ class CellView {
   }
 
   restyle() {
+    // A notebook may put a cell into its page after it was made: until then nothing is behind it.
+    if (!this.root.isConnected) return;
     const dark = isDark(this.root.parentElement);
     if (dark === this.dark) return;
     this.dark = dark;
@@ -215,6 +232,7 @@ class CellView {
 
   // A cell is made before it is seen, and becomes wider.
   resized() {
+    this.restyle();
     const { offsetWidth: width } = this.root;
     if (!width || width === this.width || !this.run) return;
     this.width = width;
@@ -224,6 +242,7 @@ class CellView {
   end() {
     this.hasEnded = true;
     this.kernel.shows.delete(this.show);
+    this.kernel.waits.delete(this.waited);
     this.model.off("change:focus", this.moved);
     this.looks.disconnect();
     this.sizes.disconnect();
@@ -235,7 +254,8 @@ class CellView {
 export function isDark(element) {
   for (let one = element; one; one = one.parentElement ?? one.getRootNode().host) {
     const [red, green, blue, alpha] = bytesOfColour(getComputedStyle(one).backgroundColor);
-    if (alpha) return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
+    // A shade over a paper, as of the cell in focus, leaves it light or dark.
+    if (alpha > 127) return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
   }
   return false;
 }
