@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import pytest
@@ -87,7 +88,7 @@ def texts(at: AppTest) -> Iterator[str]:
 
 
 def _of_figure(part: Any, name: str = "") -> Iterator[str]:
-    """Titles, names, hovers and annotations of a chart; its tokens are those of the test."""
+    """Titles, names, hovers, annotations of a chart, without what a run wrote: in a search that is bold or was kept last."""
     if isinstance(part, dict):
         for key, value in part.items():
             yield from _of_figure(value, key)
@@ -95,7 +96,7 @@ def _of_figure(part: Any, name: str = "") -> Iterator[str]:
         for value in part:
             yield from _of_figure(value, name)
     elif isinstance(part, str) and name in ("title", "name", "text", "hovertext", "hovertemplate"):
-        yield re.sub(r"%\{.*?\}", " ", part)
+        yield unescape(re.sub(r"%\{.*?\}|<b>.*?</b>|最后保留的：[^，]*", " ", part))
 
 
 def _nodes(node: Any) -> Iterator[Any]:
