@@ -27,7 +27,7 @@ float32 float64 Gemma3ForCausalLM gemma3\\W*_text
 """Words that no language translates: proper names, units, formats, and what is typed in Python or on the command line."""
 NOT_TRANSLATED = (
     r"python -m [^\n]*|trainings: .* again\.|Source\\?: Xiong.*|TRANSFORMER_VIZ_\w+|\d+ .?s\b|kind:query.*?= ?5|cross:off"
-    r"|cross:3-5.*3=5|- decoder, layers? \d[^\n]*"
+    r"|cross:3-5.*3=5|(?:- )?decoder, layers? \d[^\n]*"
     r"|\b(?:step|loss|token_accuracy|sequence_accuracy|learning_rate|attention_entropy|held_out|mass_0_1)\b"
 )
 """What stays English: messages of files, the sources of variants, edits as text, and the columns of a history."""
