@@ -135,7 +135,7 @@ def trace_module(
     started = time.perf_counter()
     if inner is not None:
         recorded = huggingface.record(model, source, target, pad_id, call)
-        if not recorded.calls:
+        if not recorded.calls and not type(inner).__module__.startswith("transformers."):
             recorded = _by_operators_alone(model, source, target, pad_id, call) or recorded
     else:
         may_turn = all(_is_one_axis(ids) for ids in (source_ids, target_ids) if ids is not None)
@@ -247,7 +247,10 @@ def _by_operators_alone(
     model: nn.Module, source: Tensor | None, target: Tensor | None, pad_id: int | None, call: Call | None
 ) -> Recorded | None:
     """Records a Hugging Face model that calls no attention of theirs, since its class was written by somebody else; None where
-    nothing is seen so either."""
+    nothing is seen so either.
+
+    Of the families of transformers itself some compute a part of their attention in another way: LED's encoder pads its text to
+    whole windows, which would be taken for no attention between tokens."""
     if call is None and huggingface.pretrained(model) is model:
         call = lambda ids, target=None: huggingface.call_model(model, ids, target, pad_id)  # noqa: E731
     try:
