@@ -28,6 +28,20 @@ MARK = (
     + "</svg>"
 )
 """The sign of the app: a map of attention that reads a word from its end."""
+_HERE = """<style>
+@media (forced-colors: active) {
+  .st-key-HERE a, .st-key-HERE a * { forced-color-adjust: none; background: Highlight !important; color: HighlightText !important; }
+}
+@media (max-width: 640px) {
+  .st-key-pages > :not(:has(.st-key-HERE, .language)) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
+  /* The names of the other pages are still read aloud. */
+  .st-key-pages > :not(:has(.st-key-HERE)) p {
+    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  }
+}
+</style>"""
+"""The looks of the link of this page. It has no key of its own: the browser would move the link that had this key before to here
+from where it was, also while somebody presses it."""
 
 
 def show(views: list[ModuleType]) -> ModuleType:
@@ -46,20 +60,24 @@ def show(views: list[ModuleType]) -> ModuleType:
     chosen = st.navigation(linked, position="hidden")
     here = next(view for view, page in zip(views, linked, strict=True) if page.title == chosen.title)
     st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")
-    st.html(f'<h1 class="unseen">{escape(chosen.title)}</h1>')
+    st.html(f'<h1 class="unseen">{escape(chosen.title)}</h1>{_HERE.replace("HERE", _key(chosen))}')
     with st.container(horizontal=True, vertical_alignment="center", key="pages"):
         st.html(
             f'<div class="brand"><img src="data:image/svg+xml,{quote(MARK)}" alt=""><b>Transformer Viz</b></div>',
             width="content",
         )
         for page in linked:
-            with st.container(width="content", key="page-here" if page.title == chosen.title else f"page-{page.url_path}"):
+            with st.container(width="content", key=_key(page)):
                 st.page_link(page, width="content")
         _switch_of_languages()
         if here.TITLE != "Train" and _training_at_work() is not None:
             with st.container(width="content", key="page-training"):
                 _link_to_training(next(page for page in linked if page.url_path == "train"))
     return here
+
+
+def _key(page: Any) -> str:
+    return f"page-{page.url_path}"
 
 
 def _switch_of_languages() -> None:

@@ -76,8 +76,7 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
 }
 /* With the system's own colours a tint says nothing. */
 @media (forced-colors: active) {
-  button:is([aria-checked="true"], [aria-selected="true"]), .st-key-page-here a,
-  :is(button:is([aria-checked="true"], [aria-selected="true"]), .st-key-page-here a) * {
+  button:is([aria-checked="true"], [aria-selected="true"]), button:is([aria-checked="true"], [aria-selected="true"]) * {
     forced-color-adjust: none; background: Highlight !important; color: HighlightText !important;
   }
   label:has([role="switch"]) > div:first-of-type { border: 2px solid ButtonText; }
@@ -100,7 +99,6 @@ LARGE
   /* Lines that scroll sideways would need a Tab stop of their own. */
   pre, pre code { white-space: pre-wrap !important; overflow-wrap: anywhere; overflow: visible !important; }
   .stMainBlockContainer { padding: 0.6rem 0.7rem 1rem; }
-  /* The names of the other pages are still read aloud. */
   /* Eight links in a row of 300 pixels, each at least 24 wide. */
   .st-key-pages { justify-content: space-between; margin: 0; gap: 0.1rem; }
   /* The box of the model and, beside it, signs alone of what opens; a screen reader says their names. */
@@ -114,12 +112,8 @@ LARGE
   .st-key-bar [data-testid="stPopoverButton"] > div > [aria-hidden="true"] { display: none; }
   /* The sentence of a step says it too, and the picture stands in the first screen. */
   .st-key-focus-controls .told { display: none; }
-  .st-key-pages > :not(:has(.st-key-page-here, .language), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
   .st-key-pages .language { padding: 0 0.2rem; }
   .st-key-pages a { padding-inline: clamp(1px, 1.6vw - 3px, 0.3rem); justify-content: center; }
-  .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) p {
-    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
-  }
 }
 @media (max-width: 340px) {
   /* The longest name among them. */
