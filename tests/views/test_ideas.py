@@ -20,16 +20,16 @@ def test_the_picture_is_what_the_model_does(idea: Idea) -> None:
     assert np.abs(apart).max() <= 1 and np.count_nonzero(apart) <= 1
 
 
-def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start) -> None:
-    at = way(start(text="ab"), "idea reverse")
+def test_a_press_shows_it_from_its_first_step_and_the_first_one_plays(start, shipped) -> None:
+    at = way(start(text="ab"), "idea german")
     shown, idea = viewer(at), IDEAS[0]
     assert text(at) == idea.text and at.session_state["checkpoint"] == idea.model
     assert shown["start"]["step"] == 0 and shown["parts"]["unfolds"] and shown["parts"]["plays"]
-    later = viewer(enter(at, "other"))
+    later = viewer(enter(at, "ich lese"))
     assert later["start"]["step"] == 0 and later["parts"]["unfolds"] and not later["parts"]["plays"]
-    # Nonsense is passed over, and so is a model that this server does not have.
-    for name in ("idea 0", "idea german", "idea"):
-        assert text(way(at, name)) == "other"
+    # Nonsense is passed over, and so is a model that no idea is of.
+    for name in ("idea 0", "idea copy", "idea"):
+        assert text(way(at, name)) == "ich lese"
 
 
 @pytest.mark.parametrize("word", ["banana", "planet", "x"])

@@ -359,6 +359,8 @@ export class Viewer {
       looked: sentences.map((_, step) => this.#lookedAt(step)),
     });
     this.#root.classList.toggle("asks", Boolean(run.isAsked));
+    // Its places are empty, and there is nothing yet to go to.
+    this.part("output").toggleAttribute("inert", Boolean(run.isAsked));
     this.part("share").hidden = !this.#canShare;
     this.#on.showIdeas?.(this.part("ideas"), run.ideas ?? [], (way) => this.#on.chosenWay?.(way));
     this.#curtain?.update(this.#question());

@@ -1,7 +1,7 @@
 """The first question, beside the player of a bare address: which token will the model write first?
 
-It is that of the first lesson. Until it is answered or put away, the page is drawn as it is before the first step. Who does
-anything else, as a step or another text, has put it away too. It is asked once: the browser remembers that.
+It is that of the first lesson. Until it is answered, the page is drawn as it is before the first step. Who does anything else,
+as Play, a step or another text, has put it away. It is asked once: the browser remembers that.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from transformer_viz.vocabulary import unit
 _ASKS, _AT, _TOLD = "first_question", "first_question_at", "first_question_told"
 """In the session: that it is to be asked, and then the question; where the page stood; and what was said of an answer, with
 its run."""
-_ANSWER, _LATER, _ON = "answer ", "later", "lesson"
+_ANSWER, _ON = "answer ", "lesson"
 """The words that the player reports: an option's number stands behind the first."""
 _LESSON = "map"
 
@@ -61,7 +61,7 @@ def asked(trace: Trace, model: LoadedModel, chosen: DisplayOptions) -> Offer | N
     noun = say(unit(trace.source_tokens))
     about = say("this model {does}. Which {unit} will it write first?", does=say(model.task.about), unit=noun)
     ways = {f"{_ANSWER}{number}": option for number, option in enumerate(made.options)}
-    return Offer((("strong", say("Before you look: ")), ("plain", about)), {**ways, _LATER: say("Not now")})
+    return Offer((("strong", say("Before you look: ")), ("plain", about)), ways)
 
 
 def is_open() -> bool:
@@ -82,7 +82,6 @@ def choose(way: Any) -> None:
         number = ways.index(way)
         state[_TOLD] = (state.run, asks.is_right([number]), asks.options[number])
         lesson_place.mark(_LESSON, 0)
-    if way in (*ways, _LATER):
         _end()
 
 

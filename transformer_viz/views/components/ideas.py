@@ -1,4 +1,4 @@
-"""Three texts below the first question, each with its crossing as a picture: what may be looked at instead.
+"""Two texts below the first question, each with its crossing as a picture: what may be looked at instead.
 
 The pictures are words and which of them belong together, as a run of the model has them; a test runs it.
 """
@@ -43,7 +43,6 @@ class Idea:
 
 
 IDEAS = (
-    Idea("reverse", "hello", later("backwards"), tuple("hello"), tuple("olleh"), (4, 3, 2, 1, 0), (0, 0)),
     Idea(
         "german",
         "ich weiß, dass die alte Frau gestern das Buch gelesen hat",

@@ -30,7 +30,9 @@ MARK = (
 """The sign of the app: a map of attention that reads a word from its end."""
 _HERE = """<style>
 @media (forced-colors: active) {
-  .st-key-HERE a, .st-key-HERE a * { forced-color-adjust: none; background: Highlight !important; color: HighlightText !important; }
+  .st-key-HERE a, .st-key-HERE a * {
+    forced-color-adjust: none; background: Highlight !important; color: HighlightText !important;
+  }
 }
 @media (max-width: 640px) {
   .st-key-pages > :not(:has(.st-key-HERE, .language)) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
@@ -40,8 +42,8 @@ _HERE = """<style>
   }
 }
 </style>"""
-"""The looks of the link of this page. It has no key of its own: the browser would move the link that had this key before to here
-from where it was, also while somebody presses it."""
+"""The looks of the link of this page. It has no key of its own: the browser would move the link that had this key before to
+here from where it was, also while somebody presses it."""
 
 
 def show(views: list[ModuleType]) -> ModuleType:
