@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { cellAt, inKind, isSame, tileAt, tilesOf } from "../../transformer_viz/viewer/cells.js";
+import { cellAt, hearTiles, inKind, isSame, tileAt, tilesOf } from "../../transformer_viz/viewer/cells.js";
 
 // A map of 7 columns and 5 rows, 70 by 100 pixels, at (20, 10) on the screen.
 const box = { left: 20, right: 90, top: 10, bottom: 110, width: 70, height: 100 };
@@ -32,6 +32,20 @@ test("the tile that an event was on; none where a row is not full", () => {
   assert.deepEqual(tileAt(chart, { clientX: 45, clientY: 25 }), [3, 1]);
   assert.deepEqual(tileAt(chart, { clientX: 5, clientY: 55 }), [8, 0]);
   assert.equal(tileAt(chart, { clientX: 45, clientY: 55 }), null);
+});
+
+test("a press is of the tile that was under the hand, also where others come before it is up", () => {
+  const area = { getBoundingClientRect: () => ({ left: 0, bottom: 60, width: 70, height: 60 }), dataset: { subplot: "xy" } };
+  const layout = { meta: grid, xaxis: { range: [-0.5, 6.5] }, yaxis: { range: [4.5, -1.5] } };
+  const hears = {}, pressed = [], on = { clientX: 35, clientY: 25 };
+  const host = { layout, querySelectorAll: () => [area], addEventListener: (name, heard) => { hears[name] = heard; } };
+  hearTiles(host, (tile) => pressed.push(tile));
+  hears.pointerdown(on);
+  host.layout = { ...layout, meta: { ...grid, pitch_x: 3 } };
+  hears.click(on);
+  // A click without a hand, as of a screen reader, is of what is there.
+  hears.click(on);
+  assert.deepEqual(pressed, [[3, 0], [3, 1]]);
 });
 
 test("a place in another kind", () => {

@@ -47,6 +47,18 @@ export function tileAt(chart, event) {
   return (head >= 0 && head < grid.heads && grid.tiles[row * grid.heads + head]) || null;
 }
 
+// Hears of each tile that is pressed, as [layer, head]: of what was under the hand as it went down, since another text that comes
+// before it is up again has other tiles there.
+export function hearTiles(host, hear) {
+  let under = [];
+  host.addEventListener("pointerdown", (event) => { under = [tileAt(host, event)]; });
+  host.addEventListener("click", (event) => {
+    const [tile = tileAt(host, event)] = under;
+    under = [];
+    if (tile) hear(tile);
+  });
+}
+
 // The query and key that an event was on; a label alone names a row (key null) or a column (query null).
 export function cellAt(area, event, [left, below] = [90, 90]) {
   const { box } = area, right = event.clientX - box.left, down = event.clientY - box.top;

@@ -2,7 +2,7 @@
 // A table of heads: of each kind a grid of tiles, a head each, whose colours are one number, and boxes that say which head is in focus.
 // It is to its page what a viewer is.
 import { choose, fill, hear } from "./boxes.js";
-import { tileAt } from "./cells.js";
+import { hearTiles } from "./cells.js";
 import { say } from "./language.js";
 import { LinkedChart, standing } from "./linked.js";
 import { mark, rectangle } from "./marks.js";
@@ -94,10 +94,7 @@ export class Heads {
     const host = Object.assign(document.createElement("div"), { className: "chart" });
     host.setAttribute("role", "figure");
     host.dataset.kind = name;
-    host.addEventListener("click", (event) => {
-      const [layer, head] = tileAt(host, event) ?? [];
-      if (head !== undefined) this.set({ kind: name, layer, head }, "tile");
-    });
+    hearTiles(host, ([layer, head]) => this.set({ kind: name, layer, head }, "tile"));
     return new LinkedChart(host, (chart) => this.#mark(name, chart));
   }
 

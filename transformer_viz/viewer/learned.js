@@ -2,7 +2,7 @@
 // One text at each moment of a training: what the model writes then, a head's map, its way, the candidates of a position, and all
 // small maps. It is to its page what a viewer is; its player goes through moments.
 import { choose, fill, hear } from "./boxes.js";
-import { tileAt } from "./cells.js";
+import { hearTiles } from "./cells.js";
 import { say } from "./language.js";
 import { LinkedChart, standing } from "./linked.js";
 import { withMarks } from "./map.js";
@@ -131,10 +131,7 @@ export class Learned {
   #smallRoom(name) {
     const host = this.#room(name);
     host.setAttribute("aria-label", say("Layers and heads of the {kind}. Choose one with the layer and head boxes.", { kind: this.#kinds[name].title }));
-    host.addEventListener("click", (event) => {
-      const [layer, head] = tileAt(host, event) ?? [];
-      if (head !== undefined) this.set({ kind: name, layer, head }, "tile");
-    });
+    hearTiles(host, ([layer, head]) => this.set({ kind: name, layer, head }, "tile"));
     return host;
   }
 

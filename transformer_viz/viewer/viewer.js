@@ -4,7 +4,7 @@
 import { Aligned, weightWords } from "./aligned.js";
 import { choose, fill, hear } from "./boxes.js";
 import { briefWords, crossing } from "./brief.js";
-import { tileAt } from "./cells.js";
+import { hearTiles } from "./cells.js";
 import { recoloured } from "./colours.js";
 import { Find } from "./find.js";
 import { say, saySentence } from "./language.js";
@@ -228,10 +228,7 @@ export class Viewer {
     const host = this.#figureRoom(), { title } = this.#kinds[name];
     host.dataset.kind = name;
     host.setAttribute("aria-label", say("Layers and heads of the {kind}. Choose one with the layer and head boxes.", { kind: title }));
-    host.addEventListener("click", (event) => {
-      const [layer, head] = tileAt(host, event) ?? [];
-      if (head !== undefined) this.set({ kind: name, layer, head }, "tile");
-    });
+    hearTiles(host, ([layer, head]) => this.set({ kind: name, layer, head }, "tile"));
     return host;
   }
 
@@ -540,10 +537,7 @@ export class Viewer {
 
   #overviewRoom(room) {
     const host = this.#figureRoom();
-    host.addEventListener("click", (event) => {
-      const [layer, head] = tileAt(host, event) ?? [];
-      if (head !== undefined) this.set({ kind: this.#run.overview.layout.meta.kind, layer, head }, "tile");
-    });
+    hearTiles(host, ([layer, head]) => this.set({ kind: this.#run.overview.layout.meta.kind, layer, head }, "tile"));
     room.replaceChildren(host);
     return host;
   }
