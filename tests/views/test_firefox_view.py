@@ -43,7 +43,7 @@ def test_every_page_and_tab_opens(start, page, query):
 def test_it_says_why_there_is_no_self_attention_and_draws_what_is_there(start):
     at = start(checkpoint=NAME, text=TEXT, where="true")
     assert said(at).count("The decoder has no self-attention: what was written before reaches each step through") == 1
-    assert viewer(at)["parts"]["names"] == {"encoder": "encoder self-attention", "cross": "cross-attention"}
+    assert [*viewer(at)["address"]["kinds"]] == ["encoder", "cross"]
     [drawing] = drawings(at)
     assert titles_of(drawing, "recurrence") == ["Recurrence (SSRU)"] * 2
     assert "no self-attention" not in said(start(text="abc"))

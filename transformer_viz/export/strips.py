@@ -39,7 +39,7 @@ def legend(trace: Trace, kind: Kind, *, with_marks: bool = True, colour: str = "
         parts.append(say("grey = masked"))
     has_rings = trace.target_ids is None and any(key is not None for key in trace.alignment)
     if with_marks and kind == "cross" and has_rings:
-        parts.append(say("ring = the right token to look at"))
+        parts.append(say("ring = where the {unit} comes from", unit=say(written)))
     if is_pooled:
         parts.append(say("keys summed, queries averaged"))
     if trace.n_given:

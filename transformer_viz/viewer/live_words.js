@@ -52,7 +52,7 @@ export function legendOf(kind, trace) {
     say(ROWS[kind], { unit: kind === "encoder" ? read : written }), say("column = the {unit} looked at", { unit: kind === "decoder" ? written : read }),
     say("stronger colour = more"),
     ...(kind === "decoder" ? [say("grey = masked")] : []),
-    ...(kind === "cross" && trace.alignment.some((key) => key !== null) ? [say("ring = the right token to look at")] : []),
+    ...(kind === "cross" && trace.alignment.some((key) => key !== null) ? [say("ring = where the {unit} comes from", { unit: written })] : []),
   ];
   return parts.join(" · ");
 }

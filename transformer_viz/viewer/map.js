@@ -38,7 +38,9 @@ export function mapFigure(kind, { layer, head, step, row: outlinedRow = step }, 
     layout[axis] = { ...layout[axis], ...names };
     const across = axis.replace("y", "x");
     if (run.isBrief && hasOneEach(run.candidates)) {
-      layout[across] = { ...layout[across], tickvals: [], ticktext: [], showgrid: false, side: "top" };
+      // The buttons of the chart come on its right.
+      const [left, right] = layout[across].domain, domain = [left, left + 0.4 * (right - left)];
+      layout[across] = { ...layout[across], domain, tickvals: [], ticktext: [], showgrid: false, side: "top" };
     }
   }
   if (parts.second) data.push(...secondTraces(parts.second, kind.second.of(layer, head), { rows, columns, until: step + 1 }));

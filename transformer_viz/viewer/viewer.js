@@ -454,12 +454,15 @@ export class Viewer {
     const room = this.part("remark"), kind = this.#kind;
     if (!room) return;
     const title = kind.names[this.layerPlace][kind.headNumber(this.#place.head)];
-    const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], kind: ["term", this.#run.names?.[this.#place.kind]], heads: ["plain", String(kind.numbers.length * kind.heads)] };
+    const named = { head: ["strong", title[0].toUpperCase() + title.slice(1)], heads: ["plain", String(kind.numbers.length * kind.heads)] };
     // With few words there is no room for the legend among the buttons.
     const { remark = [], isBrief, hint = kind.hint, terms } = this.#run, isSentence = /[.。]$/.test(hint?.at(-1)?.[1] ?? "");
+    // What is said of a head is not true of all as one.
+    const ofHead = remark.findIndex(([name]) => name === "head"), isOne = ofHead < 0 || Number.isInteger(this.#place.head);
+    const said = isOne ? remark : remark.slice(0, ofHead);
     const ended = (words) => (isSentence ? [...words, ["plain", " "]] : saySentence("{sentence}. ", { sentence: words }));
     const legend = isBrief && hint?.length ? ended(hint) : [];
-    room.replaceChildren(...pieces([...legend, ...remark.map((piece) => named[piece[0]] ?? piece)], terms));
+    room.replaceChildren(...pieces([...legend, ...said.map((piece) => named[piece[0]] ?? piece)], terms));
   }
 
   // All rows, of which the chart has those of the steps that were.

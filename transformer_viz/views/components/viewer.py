@@ -206,7 +206,6 @@ def show(
             "unfolds": trace.writes and chosen.unfolds and not covered,
             "isBrief": trace.writes and not levels.is_all(),
             "plays": own_text.plays(at.run),
-            "names": {kind: kind_words(kind) for kind in kinds},
             **({} if masks is None else {"masks": masks}),
             **looks.parts,
         },

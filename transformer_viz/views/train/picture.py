@@ -103,7 +103,7 @@ def _kind(
     attention, found = moments[0].forced.attentions[kind], course(moments, kind)
     looks = say("the source token that looks") if kind == "encoder" else say("the token to be written")
     about = [say("row = {token}", token=looks), say("column = the token looked at")]
-    about += [say("ring = the right token to look at")] if found.measure == "mass" else []
+    about += [say("ring = where the {unit} comes from", unit=say("token"))] if found.measure == "mass" else []
     hint = sentences_of([say("{sentence}.", sentence=" · ".join(about)), say(_FIXED[moments[0].target])])
     sentences = [
         [
