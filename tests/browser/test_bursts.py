@@ -5,7 +5,7 @@ import random
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.bursts import PATH, Bursts
+from benchmarks.bursts import PATH, Bursts, click_chart
 
 pytestmark = pytest.mark.browser
 
@@ -38,3 +38,27 @@ def test_a_page_that_arrives_takes_no_link_from_under_the_hand(page: Page, serve
     page.wait_for_url("**/masks*")
     page.mouse.up()
     expect(heading).to_have_text("Explore")
+
+
+SLOW_TO_SAY_SO = """() => {
+  const react = Plotly.react;
+  Plotly.react = (...given) => {
+    const drawing = react(...given);
+    return new Promise((done) => { window.say = () => done(drawing); });
+  };
+}"""
+
+
+def test_a_cell_can_be_pressed_as_soon_as_it_is_to_be_seen(page: Page, server: str) -> None:
+    """Also where Plotly, which has drawn it, has not yet said that it is done."""
+    page.goto(server + PATH)
+    page.locator(".st-key-picture .viewer [data-part=focus] .nsewdrag").first.wait_for()
+    page.evaluate(SLOW_TO_SAY_SO)
+    page.get_by_label("Source text").fill("abcdef")
+    page.get_by_label("Source text").press("Enter")
+    expect(page.locator(".viewer [data-part=source] .token")).to_have_count(8)
+    page.locator(".viewer [data-box=kind] [value=decoder]").click()
+    focus = page.locator(".viewer [data-part=focus]")
+    expect(focus.locator(".ytick").nth(6)).to_be_attached()
+    click_chart(page, focus, lambda _: (0, 0))
+    expect(page.locator(".viewer .said-of-pin")).to_be_visible()

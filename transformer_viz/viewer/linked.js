@@ -11,6 +11,8 @@ export class LinkedChart {
     this.moved = moved;
     this.drawn = null;
     /** @type {any} */
+    this.seen = null;
+    /** @type {any} */
     this.picture = null;
     this.looks = "";
     this.places = {};
@@ -41,6 +43,8 @@ export class LinkedChart {
     this.looks = looks;
     if (this.drawn?.run !== about.run) this.drawn = null;
     const drawing = drawChart(this.host, figure, `${about.run} ${about.kind}`, picture);
+    // It is on the screen, and can be pressed, before Plotly says that it is done.
+    this.seen = about;
     if (!this.hears) this.host.on("plotly_afterplot", () => this.measure());
     this.hears = true;
     await drawing;

@@ -8,8 +8,8 @@ import { Lines, strongLooks, withCrossings } from "./lines.js";
 import { mark, unmark } from "./marks.js";
 import { plainText } from "./sentence.js";
 
-// Who has a chart: `host` is its element; `drawn` is {run, kind} of what it shows, null while another figure is being drawn;
-// `frames` are those of its figure, where it has any.
+// Who has a chart: `host` is its element; `seen` is {run, kind} of what it shows, and `drawn` the same once it is done with it, null
+// while another figure is being drawn; `frames` are those of its figure, where it has any.
 export class Pointing {
   // `charts` gives the large map and the small ones; `report` is told what is pinned, and whether there are lines. All ends with
   // the signal.
@@ -136,8 +136,8 @@ export class Pointing {
 
   placeOn(host, event) {
     const chart = this.charts().find((chart) => chart?.host === host);
-    if (!chart || chart.drawn?.run !== this.run) return null;
-    const { map, candidates, second } = areasOf(host), { kind } = chart.drawn;
+    if (!chart || chart.seen?.run !== this.run) return null;
+    const { map, candidates, second } = areasOf(host), { kind } = chart.seen;
     if (!map) return null;
     if (host !== this.focus.host) return this.happened(placeOnTile(host, kind, map, event));
     const place = (second && placeOnMap(second, kind, event)) ?? placeOnMap(map, kind, event);
