@@ -1,12 +1,14 @@
 """The mask laboratory in a real browser: click a cell, see the output change, share it, take it back."""
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
 import transformer_viz as tv
 from tests.browser.charts import ROWS, at_rest, link_of, wait_for_weights, wait_until_drawn
@@ -81,6 +83,55 @@ def test_a_click_on_a_cell_changes_the_output_and_reset_takes_it_back(
     page.get_by_role("button", name="Reset all").click()
     expect(edits(page)).to_have_value("")
     expect(page.get_by_text("Nothing is changed yet")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("edits="))
+
+
+class HeldAnswers:
+    """What the server sends to a page, which may be kept back for a while."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.is_held, self.held = page, False, list[tuple[WebSocketRoute, str | bytes]]()
+        page.route_web_socket(re.compile("_stcore/stream"), self._route)
+
+    def _route(self, browser: WebSocketRoute) -> None:
+        browser.connect_to_server().on_message(lambda message: self._answer(browser, message))
+
+    def _answer(self, browser: WebSocketRoute, message: str | bytes) -> None:
+        if self.is_held:
+            self.held.append((browser, message))
+        else:
+            browser.send(message)
+
+    @contextmanager
+    def held_back(self) -> Generator[None]:
+        """While what is within is pressed."""
+        self.is_held = True
+        yield
+        # Each of the presses has been heard.
+        while not self.held:
+            self.page.wait_for_timeout(50)
+        self.is_held, held = False, self.held
+        self.held = []
+        for browser, message in held:
+            browser.send(message)
+
+
+def test_what_was_pressed_stays_where_the_next_press_comes_before_its_answer(page: Page, server: str) -> None:
+    """Its message has the boxes as the browser still knows them."""
+    answers = HeldAnswers(page)
+    open_masks(page, server, sources="hello", masks_tab="Change and run again")
+    ready(page, EDIT)
+    with answers.held_back():
+        click_cell(page, EDIT, 2, 1)
+        page.get_by_role("tab", name="Certificate").click()
+    expect(page).to_have_url(re.compile("masks_tab=Certificate"))
+    expect(page).to_have_url(re.compile("edits=cross%3A3-2"))
+    page.get_by_role("tab", name="Change and run again").click()
+    expect(edits(page)).to_have_value("cross:3-2")
+    with answers.held_back():
+        page.get_by_role("button", name="Reset all").click()
+        page.get_by_role("tab", name="Certificate").click()
+    expect(page).to_have_url(re.compile("masks_tab=Certificate"))
     expect(page).not_to_have_url(re.compile("edits="))
 
 

@@ -87,7 +87,7 @@ def show(setup: Setup) -> None:
     picture.show_change(setup, before, after, "change", partial(_clicked, after))
     cause, result = st.columns(2)
     with cause:
-        link.text_input(
+        link.text_input_pressed(
             say("Edits as text"),
             key="edits",
             most=MOST_OF_EDITS,

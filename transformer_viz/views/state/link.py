@@ -369,6 +369,30 @@ def text_input(label: str, default: str = "", *, key: str, most: int = LONGEST, 
     return st.text_input(label, default, key=key, **_kept(key), **looks)
 
 
+def text_input_pressed(label: str, *, key: str, most: int = LONGEST, **looks: Any) -> str:
+    """`text_input`, of a text that presses elsewhere on the page change too.
+
+    Each of these changes is another box. A message of the browser has the value of each box as the browser knows it, and until
+    the answer is there the next press would take back what was set.
+    """
+    state, of_box = st.session_state, f"{key}_box"
+    value = text(key, most=most)
+    before, n = state.get(of_box, (value, 0))
+    n += before != value
+    state[of_box] = value, n
+    box = f"{of_box}_{n}"
+
+    def typed() -> None:
+        # Of a box that has gone Streamlit also calls this, where a press brings its last value.
+        if state[of_box][1] == n:
+            state[key] = state[box]
+            state[of_box] = state[box], n
+
+    with st.container(key=key):
+        st.text_input(label, value, key=box, on_change=typed, **looks)
+    return value
+
+
 def text_area(label: str, default: str = "", *, key: str, most: int = LONGEST, **looks: Any) -> str:
     """`st.text_area`, in the link as far as a link holds it."""
     text(key, default, most=most)
