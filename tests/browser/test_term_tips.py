@@ -35,8 +35,8 @@ def test_each_term_is_met_once_and_told_by_mouse_and_by_key(page: Page, server: 
     wait_until_drawn(page)
     at_rest(page)
     met = page.locator("dfn:visible").all_inner_texts()
-    assert sorted(met) == sorted(["layer", "head", "looks", "token", "row", "column", "right token", "cross-attention"])
-    for name in ("head", "token", "cross-attention"):
+    assert sorted(met) == sorted(["layer", "head", "looks", "token", "row", "column"])
+    for name in ("layer", "head", "token"):
         one = term(page, name)
         assert shown(one) is None
         one.hover()

@@ -103,8 +103,8 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
     """The page's words on the run as it is seen."""
     link.hidden("measure", MEASURES[1:].__contains__, join_names(MEASURES[1:]))
     aligns = aligner.current(trace) if curtain.is_open else None
-    # The browser says which these are.
-    now: Any = {"head": ("head", ""), "n": ("heads", ""), "heads": ("term", say("heads"))}
+    # The browser says which these are; what a head is is told where the step's sentence has the word.
+    now: Any = {"head": ("head", ""), "n": ("heads", ""), "heads": ("plain", say("heads"))}
     here = say_sentence("{head}: one of {n} {heads} that look at once; the model writes from all.", **now)
     is_one = all(attention.weights.shape[:2] == (1, 1) for attention in trace.attentions.values())
     here = () if levels.is_all() or is_one else here
