@@ -34,7 +34,7 @@ def titles(at: AppTest) -> list[str]:
 
 def edits_box(at: AppTest) -> str:
     """The key of the box of edits, which is another one after each press that changes them."""
-    return next(box.key for box in at.text_input if (box.key or "").startswith("edits_box_"))
+    return next(key for box in at.text_input if (key := box.key or "").startswith("edits_box_"))
 
 
 def test_a_sentence_stands_large_with_its_masks_beside_its_weights(start, model):
