@@ -180,7 +180,7 @@ def test_where_a_card_needs_the_program_it_says_so(page: Page, folder: Path) -> 
 
 
 def test_pages_keep_nobody_out(page: Page, folder: Path) -> None:
-    for name in ("index", "lessons", "lesson-map", "lesson-training", "attention", "attention-zh"):
+    for name in ("index", "lessons", "lesson-map", "lesson-training", "attention", "attention-zh", "sheet-en", "sheet-zh"):
         page.goto((folder / f"{name}.html").as_uri())
         # All of it in sight, since contrast is measured from what is to be seen.
         page.set_viewport_size({"width": 1280, "height": 4000})
