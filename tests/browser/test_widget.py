@@ -86,12 +86,13 @@ def test_two_cells_of_a_widget_share_its_run_and_its_focus_and_one_outlives_the_
     page = notebook.page
     page.evaluate("window.cells = [window.cell(), window.cell()]; document.body.append(...window.cells.map(({ el }) => el))")
     notebook.answer()
-    assert [notebook.asked.count(what) for what in ("run", "plotly")] == [1, 1]
+    assert [notebook.asked.count(what) for what in ("run", "plotly", "head")] == [1, 1, 1]
     one, other = (page.locator(".transformer-viz").nth(place) for place in (0, 1))
     one.get_by_label("Head", exact=True).select_option("head 3")
     notebook.answer()
     for cell in (one, other):
         expect(cell.locator("[data-part=sentence]")).to_contain_text("layer 2 head 3")
+    assert notebook.asked.count("head") == 2
     page.evaluate("window.cells[0].end(); window.cells[0].el.remove()")
     page.evaluate("(focus) => window.put(focus)", {**notebook.widget.focus, "head": 3})
     notebook.answer()

@@ -80,9 +80,15 @@ export class Kernel {
 
   // A run comes without the numbers of its heads.
   async #made(name, [packed]) {
-    const part = async (kind, layer, head) => {
+    // Two views of a widget want the same head at the same time.
+    const coming = new Map();
+    const part = (kind, layer, head) => {
       const address = [kind, layer + 1, Number.isInteger(head) ? head + 1 : head].join(".");
-      return partFrom(...await this.ask("head", { run: name, head: address }));
+      if (!coming.has(address)) {
+        const numbers = this.ask("head", { run: name, head: address }).then((buffers) => partFrom(...buffers));
+        coming.set(address, numbers.finally(() => coming.delete(address)));
+      }
+      return coming.get(address);
     };
     return { ...JSON.parse(new TextDecoder().decode(await unzipped(packed))), run: String(name), part };
   }
