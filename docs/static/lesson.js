@@ -4,10 +4,10 @@
 
 const lesson = JSON.parse(document.getElementById("data").textContent);
 const part = (name) => document.querySelector(`[data-part="${name}"]`);
-const cards = lesson.cards, frame = part("frame");
+const cards = lesson.cards;
 /** What was answered, by the number of the card; null where it was skipped. */
 const answers = new Map(), hinted = new Map();
-let now = 0;
+let now = 0, frame = part("frame"), page = "";
 
 const fill = (words, fields = {}) => words.replace(/\{(\w+)\}/g, (_, name) => fields[name] ?? "");
 const worded = (name, fields) => fill(lesson.words[name], fields);
@@ -119,8 +119,25 @@ function lead({ place, ask }, isOpen) {
   frame.hidden = Boolean(covered);
   if (!place) return;
   const to = `${place.page}#${!isOpen && place.before ? place.before : place.open}`;
-  // What is covered is not computed either. The browser's way back leads to the card before, and not to its picture alone.
-  if (!covered) frame.contentWindow.location.replace(new URL(to, location.href));
+  // What is covered is not computed either.
+  if (covered) return;
+  if (place.page === page) frame.contentWindow.location.replace(new URL(to, location.href));
+  else frameAnew(to);
+  page = place.page;
+}
+
+// Each page of a model stands in a frame of its own. In one for all, a page that is still on its way would take the place of the one
+// that was gone back to meanwhile, and the browser's way back would lead through the pages and not through the cards.
+function frameAnew(to) {
+  grown.disconnect();
+  const fresh = frame.cloneNode();
+  fresh.src = to;
+  fresh.addEventListener("load", () => {
+    grown.disconnect();
+    if (fresh.contentDocument?.body) grown.observe(fresh.contentDocument.body);
+  });
+  frame.replaceWith(fresh);
+  frame = fresh;
 }
 
 // In a narrow window the picture stands below the card, all of it: in a frame that scrolls by itself a finger would be held back.
@@ -132,10 +149,6 @@ function fit() {
   frame.style.height = height ? `${height}px` : "";
 }
 
-frame.addEventListener("load", () => {
-  grown.disconnect();
-  if (frame.contentDocument?.body) grown.observe(frame.contentDocument.body);
-});
 narrow.addEventListener("change", fit);
 
 // ---- where one is

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from docs import lesson_pages, static_site
 from tests.browser.accessible import faults
@@ -152,6 +152,24 @@ def test_the_browsers_way_back_leads_to_the_card_before_and_its_picture(page: Pa
     expect(page.get_by_role("heading", level=1)).to_have_text(_titles()[7])
     expect(source).to_have_value("reversethis")
     page.context.close()
+
+
+def test_a_page_that_comes_late_does_not_take_the_place_of_the_one_gone_back_to(phone: Page) -> None:
+    held: list[Route] = []
+    phone.route("**/numbers.html", lambda route: held.append(route))
+    phone.goto("/lesson-map.html#8")
+    source = phone.frame_locator("[data-part=frame]").locator("[data-part=text]")
+    expect(source).to_have_value("reversethis")
+    phone.get_by_role("button", name="Next").click()
+    expect(phone.get_by_role("heading", level=1)).to_have_text(_titles()[8])
+    phone.get_by_role("button", name="Back").click()
+    expect(phone.get_by_role("heading", level=1)).to_have_text(_titles()[7])
+    for route in held:
+        route.continue_()
+    # Nothing says that a page does not come.
+    phone.wait_for_timeout(1500)
+    expect(source).to_have_value("reversethis")
+    assert [frame.url.partition("#")[0].rpartition("/")[2] for frame in phone.frames] == ["lesson-map.html", "reverse.html"]
 
 
 def test_a_hint_leaves_what_is_typed_and_the_picture_and_the_language_leaves_the_card(page: Page, folder: Path) -> None:
