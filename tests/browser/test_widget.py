@@ -111,3 +111,24 @@ def test_where_python_does_not_answer_it_is_said_beside_the_map(notebook: Notebo
     notebook.answer()
     expect(late).to_be_hidden()
     expect(page.locator("[data-part=sentence]")).to_contain_text("layer 2 head 2")
+
+
+# What Lumino does with a key that JupyterLab has for `:focus`: it asks each element, from the one in focus on, whether its keys
+# are its own, and whether it is meant.
+TAKES_KEYS = """() => document.addEventListener("keydown", (event) => {
+  for (let one = event.target; one && !one.hasAttribute("data-lm-suppress-shortcuts"); one = one.parentElement) {
+    if (one.matches(":focus")) return event.stopPropagation();
+  }
+}, true)"""
+
+
+def test_arrows_step_where_the_notebook_has_them_for_its_headings(notebook: Notebook) -> None:
+    page = notebook.page
+    page.evaluate(TAKES_KEYS)
+    page.evaluate("document.body.append(window.cell().el)")
+    notebook.answer()
+    sentence = page.locator("[data-part=sentence]")
+    page.locator("[data-part=output] .token").first.click()
+    expect(sentence).to_contain_text("Step 1 of 6")
+    page.keyboard.press("ArrowRight")
+    expect(sentence).to_contain_text("Step 2 of 6")
