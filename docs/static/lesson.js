@@ -4,10 +4,10 @@
 
 const lesson = JSON.parse(document.getElementById("data").textContent);
 const part = (name) => document.querySelector(`[data-part="${name}"]`);
-const cards = lesson.cards, frame = part("frame");
+const cards = lesson.cards;
 /** What was answered, by the number of the card; null where it was skipped. */
 const answers = new Map(), hinted = new Map();
-let now = 0, model = "";
+let now = 0, frame = part("frame"), page = "";
 
 const fill = (words, fields = {}) => words.replace(/\{(\w+)\}/g, (_, name) => fields[name] ?? "");
 const worded = (name, fields) => fill(lesson.words[name], fields);
@@ -28,23 +28,30 @@ const paragraph = (pieces) => made("p", {}, ...pieces.map(([style, text]) => (TA
 
 // ---- the card
 
+const isOpenNow = () => !cards[now].ask || answers.has(now);
+
 // `isOther`: what was pressed on the last card is gone, and the keyboard would be at the page's beginning.
 function show({ isOther = false } = {}) {
-  const card = cards[now], isOpen = !card.ask || answers.has(now);
+  const card = cards[now], isOpen = isOpenNow();
   part("counted").textContent = worded("step", { n: now + 1, m: cards.length });
   part("title").textContent = card.title;
   part("text").replaceChildren(...card.text.map(paragraph));
   part("needs").hidden = !card.needsApp && !card.asksOwnWord;
   part("needs").textContent = card.needsApp ? lesson.words.needs : lesson.words.own;
   part("question").replaceChildren(...(card.ask ? [isOpen ? judged(card.ask) : form(card.ask)] : []));
-  part("hints").replaceChildren(...card.hints.slice(0, hinted.get(now) ?? 0).map((hint) => made("li", {}, ...sentence(hint))));
+  showHints();
   part("back").hidden = now === 0;
-  part("hint").hidden = isOpen && Boolean(card.ask) || (hinted.get(now) ?? 0) >= card.hints.length;
   part("skip").hidden = isOpen;
   part("next").hidden = !isOpen || now === cards.length - 1;
   part("end").hidden = !isOpen || now < cards.length - 1;
   lead(card, isOpen);
   if (isOther) part("title").focus();
+}
+
+function showHints() {
+  const { ask, hints } = cards[now], n = hinted.get(now) ?? 0;
+  part("hints").replaceChildren(...hints.slice(0, n).map((hint) => made("li", {}, ...sentence(hint))));
+  part("hint").hidden = isOpenNow() && Boolean(ask) || n >= hints.length;
 }
 
 function form({ text, options, isSeveral, number }) {
@@ -114,9 +121,23 @@ function lead({ place, ask }, isOpen) {
   const to = `${place.page}#${!isOpen && place.before ? place.before : place.open}`;
   // What is covered is not computed either.
   if (covered) return;
-  if (place.model === model) frame.contentWindow.location.replace(new URL(to, location.href));
-  else frame.src = to;
-  model = place.model;
+  if (place.page === page) frame.contentWindow.location.replace(new URL(to, location.href));
+  else frameAnew(to);
+  page = place.page;
+}
+
+// Each page of a model stands in a frame of its own. In one for all, a page that is still on its way would take the place of the one
+// that was gone back to meanwhile, and the browser's way back would lead through the pages and not through the cards.
+function frameAnew(to) {
+  grown.disconnect();
+  const fresh = frame.cloneNode();
+  fresh.src = to;
+  fresh.addEventListener("load", () => {
+    grown.disconnect();
+    if (fresh.contentDocument?.body) grown.observe(fresh.contentDocument.body);
+  });
+  frame.replaceWith(fresh);
+  frame = fresh;
 }
 
 // In a narrow window the picture stands below the card, all of it: in a frame that scrolls by itself a finger would be held back.
@@ -128,10 +149,6 @@ function fit() {
   frame.style.height = height ? `${height}px` : "";
 }
 
-frame.addEventListener("load", () => {
-  grown.disconnect();
-  if (frame.contentDocument?.body) grown.observe(frame.contentDocument.body);
-});
 narrow.addEventListener("change", fit);
 
 // ---- where one is
@@ -144,6 +161,8 @@ function open() {
   const number = Number(/^#(\d{1,2})$/.exec(location.hash)?.[1] ?? 1);
   now = Math.min(cards.length, Math.max(1, number)) - 1;
   part("said").textContent = "";
+  // The same card in the other language.
+  for (const link of document.querySelectorAll(".bar a[lang]")) link.hash = location.hash;
   show({ isOther: true });
 }
 
@@ -152,14 +171,17 @@ part("next").addEventListener("click", () => go(now + 1));
 part("skip").addEventListener("click", () => answer(null));
 part("hint").addEventListener("click", () => {
   hinted.set(now, (hinted.get(now) ?? 0) + 1);
-  show();
+  // What was typed, and where the picture was led to, stays.
+  showHints();
+  // After the last hint the keyboard is a Tab before the answer again.
+  if (part("hint").hidden) part("title").focus();
   part("said").textContent = cards[now].hints[hinted.get(now) - 1].replaceAll("`", "");
 });
 // The arrows step also where the card has the keyboard.
 window.addEventListener("keydown", (event) => {
   const { key, target } = event, isTyping = target instanceof Element && target.closest("form");
   if (isTyping || frame.hidden || !["ArrowLeft", "ArrowRight"].includes(key)) return;
-  frame.contentDocument?.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  frame.contentDocument?.body?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 });
 window.addEventListener("hashchange", open);
 for (const name of ["back", "next", "skip", "hint"]) part(name).textContent = worded(name);

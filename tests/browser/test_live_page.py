@@ -257,6 +257,33 @@ def test_the_address_brings_everything_back(pages: dict[str, str], open_page: Ca
     page.wait_for_function("() => document.title.startsWith('other →')")
 
 
+@pytest.mark.slow
+def test_an_address_from_outside_is_read_though_a_press_was_about_to_write_another(
+    pages: dict[str, str], open_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    page = open_page(pages["reverse"])
+    page.goto("about:blank")
+    page.goto(f"{(tmp_path / 'run.html').as_uri()}#kind=cross&layer=1&head=2&step=3&text=reversethis")
+    sentence = page.locator("[data-part=sentence]")
+    expect(sentence).to_contain_text("Step 3 of 12")
+    page.wait_for_function("() => location.hash.includes('step=3') && document.querySelector('.js-plotly-plot')")
+    page.evaluate(
+        """() => {
+          // What waits until somebody rests is due at once.
+          const due = [], real = window.setTimeout;
+          window.setTimeout = (act, ms, ...more) => (ms >= 300 ? due.push(act) : real(act, ms, ...more));
+          document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+          location.hash = "kind=cross&layer=1&head=2&step=7&text=reversethis";
+          window.wrote = due.length;
+          for (const act of due) act();
+          window.setTimeout = real;
+        }"""
+    )
+    assert page.evaluate("window.wrote") > 0
+    expect(sentence).to_contain_text("Step 7 of 12")
+    assert "step=7" in page.url
+
+
 @pytest.mark.parametrize(
     "text",
     ["<img src=x onerror=alert(1)>", *map(slow, ("Ω", "\u202eabc", "a" * 33, "</script><script>alert(1)</script>"))],

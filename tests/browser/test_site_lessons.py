@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from docs import lesson_pages, static_site
 from tests.browser.accessible import faults
@@ -63,6 +63,11 @@ def _tab_from_heading(page: Page, name: str) -> None:
     assert _focused(page) == name
 
 
+def _titles(language: str = "en") -> list[str]:
+    """The titles of the first lesson's cards."""
+    return [step.title for step in lesson_pages.lessons(language)[0].steps]
+
+
 @pytest.mark.parametrize("language", lesson_pages.LANGUAGES)
 def test_the_first_lesson_is_gone_through_by_keyboard(page: Page, folder: Path, language: str) -> None:
     lesson = lesson_pages.lessons(language)[0]
@@ -111,6 +116,80 @@ def test_a_wrong_answer_and_a_skipped_one_are_told_what_the_model_does(page: Pag
     page.context.close()
 
 
+def test_who_presses_faster_than_the_model_runs_sees_what_the_last_card_speaks_of(page: Page, folder: Path) -> None:
+    page.goto((folder / "lesson-map.html").as_uri() + "#5")
+    sentence = page.frame_locator("[data-part=frame]").locator("[data-part=sentence]")
+    expect(sentence).to_contain_text("Step 9 of 9")
+    # The answer's run has ten steps to show, and is still being made as the next card asks for the twelfth.
+    page.evaluate("for (const name of ['skip', 'next']) document.querySelector(`[data-part=${name}]`).click()")
+    expect(page.get_by_role("heading", level=1)).to_have_text(_titles()[5])
+    expect(sentence).to_contain_text("of 12")
+    expect(sentence).to_contain_text("Step 12 of 12")
+    page.context.close()
+
+
+def test_the_next_card_undoes_what_somebody_changed_in_the_picture(page: Page, folder: Path) -> None:
+    page.goto((folder / "lesson-map.html").as_uri() + "#2")
+    live = page.frame_locator("[data-part=frame]")
+    live.get_by_role("button", name="Switch this head off").click()
+    live.get_by_text("How it writes", exact=True).click()
+    live.locator("[data-option=strategy]").select_option("sample")
+    expect(live.locator("[data-part=changes] button")).to_have_count(1)
+    page.get_by_role("button", name="Next").click()
+    expect(live.locator("[data-part=sentence]")).to_contain_text("Step 2 of 2")
+    expect(live.locator("[data-part=changes] button")).to_have_count(0)
+    expect(live.locator("[data-option=strategy]")).to_have_value("greedy")
+    page.context.close()
+
+
+def test_the_browsers_way_back_leads_to_the_card_before_and_its_picture(page: Page, folder: Path) -> None:
+    page.goto((folder / "lesson-map.html").as_uri() + "#8")
+    source = page.frame_locator("[data-part=frame]").locator("[data-part=text]")
+    expect(source).to_have_value("reversethis")
+    page.get_by_role("button", name="Next").click()
+    expect(source).to_have_value("siebenhundertdreiundzwanzig")
+    page.evaluate("history.back()")
+    expect(page.get_by_role("heading", level=1)).to_have_text(_titles()[7])
+    expect(source).to_have_value("reversethis")
+    page.context.close()
+
+
+def test_a_page_that_comes_late_does_not_take_the_place_of_the_one_gone_back_to(phone: Page) -> None:
+    held: list[Route] = []
+    phone.route("**/numbers.html", lambda route: held.append(route))
+    phone.goto("/lesson-map.html#8")
+    source = phone.frame_locator("[data-part=frame]").locator("[data-part=text]")
+    expect(source).to_have_value("reversethis")
+    phone.get_by_role("button", name="Next").click()
+    expect(phone.get_by_role("heading", level=1)).to_have_text(_titles()[8])
+    phone.get_by_role("button", name="Back").click()
+    expect(phone.get_by_role("heading", level=1)).to_have_text(_titles()[7])
+    for route in held:
+        route.continue_()
+    # Nothing says that a page does not come.
+    phone.wait_for_timeout(1500)
+    expect(source).to_have_value("reversethis")
+    assert [frame.url.partition("#")[0].rpartition("/")[2] for frame in phone.frames] == ["lesson-map.html", "reverse.html"]
+
+
+def test_a_hint_leaves_what_is_typed_and_the_picture_and_the_language_leaves_the_card(page: Page, folder: Path) -> None:
+    page.goto((folder / "lesson-map.html").as_uri() + "#4")
+    sentence = page.frame_locator("[data-part=frame]").locator("[data-part=sentence]")
+    expect(sentence).to_contain_text("Step 4 of 4")
+    page.frame_locator("[data-part=frame]").get_by_label("First step").click()
+    page.get_by_label("Row 5 gives").fill("0.2")
+    hint = page.get_by_role("button", name="Hint")
+    while hint.is_visible():
+        hint.focus()
+        page.keyboard.press("Enter")
+    expect(page.get_by_label("Row 5 gives")).to_have_value("0.2")
+    expect(sentence).to_contain_text("Step 1 of 4")
+    assert _focused(page) == "title"
+    page.get_by_role("link", name="中文").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(_titles("zh")[3])
+    page.context.close()
+
+
 def test_where_a_card_needs_the_program_it_says_so(page: Page, folder: Path) -> None:
     page.goto((folder / "lesson-training.html").as_uri())
     expect(page.locator("[data-part=needs]")).to_be_visible()
@@ -119,7 +198,7 @@ def test_where_a_card_needs_the_program_it_says_so(page: Page, folder: Path) -> 
 
 
 def test_pages_keep_nobody_out(page: Page, folder: Path) -> None:
-    for name in ("index", "lessons", "lesson-map", "lesson-training", "attention", "attention-zh"):
+    for name in ("index", "lessons", "lesson-map", "lesson-training", "attention", "attention-zh", "sheet-en", "sheet-zh"):
         page.goto((folder / f"{name}.html").as_uri())
         # All of it in sight, since contrast is measured from what is to be seen.
         page.set_viewport_size({"width": 1280, "height": 4000})

@@ -86,12 +86,13 @@ def test_two_cells_of_a_widget_share_its_run_and_its_focus_and_one_outlives_the_
     page = notebook.page
     page.evaluate("window.cells = [window.cell(), window.cell()]; document.body.append(...window.cells.map(({ el }) => el))")
     notebook.answer()
-    assert [notebook.asked.count(what) for what in ("run", "plotly")] == [1, 1]
+    assert [notebook.asked.count(what) for what in ("run", "plotly", "head")] == [1, 1, 1]
     one, other = (page.locator(".transformer-viz").nth(place) for place in (0, 1))
     one.get_by_label("Head", exact=True).select_option("head 3")
     notebook.answer()
     for cell in (one, other):
         expect(cell.locator("[data-part=sentence]")).to_contain_text("layer 2 head 3")
+    assert notebook.asked.count("head") == 2
     page.evaluate("window.cells[0].end(); window.cells[0].el.remove()")
     page.evaluate("(focus) => window.put(focus)", {**notebook.widget.focus, "head": 3})
     notebook.answer()
@@ -110,3 +111,24 @@ def test_where_python_does_not_answer_it_is_said_beside_the_map(notebook: Notebo
     notebook.answer()
     expect(late).to_be_hidden()
     expect(page.locator("[data-part=sentence]")).to_contain_text("layer 2 head 2")
+
+
+# What Lumino does with a key that JupyterLab has for `:focus`: it asks each element, from the one in focus on, whether its keys
+# are its own, and whether it is meant.
+TAKES_KEYS = """() => document.addEventListener("keydown", (event) => {
+  for (let one = event.target; one && !one.hasAttribute("data-lm-suppress-shortcuts"); one = one.parentElement) {
+    if (one.matches(":focus")) return event.stopPropagation();
+  }
+}, true)"""
+
+
+def test_arrows_step_where_the_notebook_has_them_for_its_headings(notebook: Notebook) -> None:
+    page = notebook.page
+    page.evaluate(TAKES_KEYS)
+    page.evaluate("document.body.append(window.cell().el)")
+    notebook.answer()
+    sentence = page.locator("[data-part=sentence]")
+    page.locator("[data-part=output] .token").first.click()
+    expect(sentence).to_contain_text("Step 1 of 6")
+    page.keyboard.press("ArrowRight")
+    expect(sentence).to_contain_text("Step 2 of 6")

@@ -112,6 +112,8 @@ class LivePage extends Page {
     this.most = "";
     this.hides = false;
     this.asked = this.shown = 0;
+    // Of the run that is being made: the step at which it will be shown.
+    this.opensAt = null;
     this.engine = new Engine(data.live.model, data.live.words);
     part("masks").querySelector(".masks").before(element("p", "aside", say(HOW_TO_MASK)));
     this.listenToTyping();
@@ -183,11 +185,12 @@ class LivePage extends Page {
   async ask(step = null) {
     part("how").querySelector(".how").classList.toggle("draws", this.state().strategy === "sample");
     this.engine.cancel(this.asked);
+    this.opensAt = step;
     const answer = this.engine.decode(part("text").value, this.options()), asked = (this.asked = this.engine.last);
     this.settle();
     try {
       const trace = await answer;
-      if (trace && asked === this.asked) this.showRun(trace, step);
+      if (trace && asked === this.asked) this.showRun(trace, this.opensAt);
     } catch (error) {
       if (asked === this.asked) this.tell(error.message);
     }
@@ -281,15 +284,15 @@ class LivePage extends Page {
     return this.edits ? { ...super.address(), ...this.state() } : super.address();
   }
 
-  // What the address says; what it does not name stays as it is.
+  // What the address says. With a text it says all, as the page's own does; without one, what it does not name stays as it is.
   readState() {
-    const words = new URLSearchParams(location.hash.slice(1));
-    if (words.has("text")) part("text").value = words.get("text").slice(0, 2000);
+    const words = new URLSearchParams(location.hash.slice(1)), isAll = words.has("text");
+    if (isAll) part("text").value = words.get("text").slice(0, 2000);
     for (const field of part("how").querySelectorAll("[data-option]")) {
-      field.value = words.get(field.dataset.option) ?? field.value;
+      field.value = words.get(field.dataset.option) ?? (isAll ? "" : field.value);
       if (field.tagName === "SELECT" && !field.value) field.value = "greedy";
     }
-    if (words.has("edits")) this.edits = words.get("edits").split(",").filter(Boolean);
+    if (isAll || words.has("edits")) this.edits = (words.get("edits") ?? "").split(",").filter(Boolean);
     // What a card covers, the next one does not.
     this.most = /^[1-9]\d{0,2}$/.test(words.get("most") ?? "") ? words.get("most") : "";
     this.hides = words.get("answer") === "hidden";
@@ -305,8 +308,10 @@ class LivePage extends Page {
     if (!this.edits) return;
     const before = JSON.stringify(this.state());
     this.readState();
-    if (before === JSON.stringify(this.state())) return this.showChanges();
-    this.ask(this.stepOfAddress());
+    if (before !== JSON.stringify(this.state())) return this.ask(this.stepOfAddress());
+    // A run that is still being made is the address's too.
+    this.opensAt = this.stepOfAddress();
+    this.showChanges();
   }
 
   // Of the text that the address names, which may have more steps than the run that is shown.

@@ -6,6 +6,7 @@ import { NumbersTable } from "./table.js";
 import { Viewer } from "./viewer.js";
 
 const PLOTLY_STYLES = "plotly.js-style-global";
+const OWN_KEYS = "data-lm-suppress-shortcuts";
 /** After so long without an answer it is said that none comes. */
 const LATE_MS = 4000;
 
@@ -80,9 +81,15 @@ export class Kernel {
 
   // A run comes without the numbers of its heads.
   async #made(name, [packed]) {
-    const part = async (kind, layer, head) => {
+    // Two views of a widget want the same head at the same time.
+    const coming = new Map();
+    const part = (kind, layer, head) => {
       const address = [kind, layer + 1, Number.isInteger(head) ? head + 1 : head].join(".");
-      return partFrom(...await this.ask("head", { run: name, head: address }));
+      if (!coming.has(address)) {
+        const numbers = this.ask("head", { run: name, head: address }).then((buffers) => partFrom(...buffers));
+        coming.set(address, numbers.finally(() => coming.delete(address)));
+      }
+      return coming.get(address);
     };
     return { ...JSON.parse(new TextDecoder().decode(await unzipped(packed))), run: String(name), part };
   }
@@ -157,6 +164,9 @@ class CellView {
       event.preventDefault();
       this.decode(field.value);
     });
+    // JupyterLab and Jupyter Notebook leave the keys of an element alone that says so itself: of one around it they do not ask
+    // before they take an arrow for their headings, or two d to delete the cell.
+    this.root.addEventListener("focusin", ({ target }) => target.setAttribute(OWN_KEYS, "true"));
     // A notebook says in ways of its own whether it is dark; all of them change something here.
     this.looks = new MutationObserver(() => this.restyle());
     for (const one of [document.documentElement, document.body]) this.looks.observe(one, { attributes: true });
