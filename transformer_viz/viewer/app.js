@@ -16,6 +16,7 @@ import { withPress } from "./presses.js";
 import { Report } from "./report.js";
 import { NumbersTable } from "./table.js";
 import { Viewer } from "./viewer.js";
+import { Waiting } from "./waiting.js";
 
 const OF_RUN = ["step", "pin"];
 const MOST_KEPT = 6;
@@ -28,16 +29,25 @@ const shown = new Master(OF_RUN);
 const tellTyped = new Report(() => ({ text: typed.state.text, isEntered: Boolean(typed.state.isEntered), n: typed.n }));
 const tellShown = new Report(() => shown.told());
 
+const texts = new Waiting((given) => textBox(given)), pictures = new Waiting((given) => picture(given));
+
 // ---- the text
 
 let box = null, draft = null, textData = null;
 
-export function textBox({ parentElement, data, setStateValue }) {
-  const root = parentElement.querySelector(".typed");
+export function textBox(given) {
+  const { parentElement, data, setStateValue } = given, root = parentElement.querySelector(".typed");
+  const gone = () => {
+    if (root.isConnected) return;
+    const wasShown = box?.root === root;
+    if (wasShown) box = null;
+    texts.gone(root, wasShown);
+  };
+  if (texts.waits(box, root, given, data.request < typed.request)) return gone;
   const isNew = box?.root !== root || box.isLong !== data.isLong;
   textData = data;
   if (isNew) {
-    box = new TextBox(root, data.isLong);
+    box = new TextBox(root, data.isLong, given);
     tellTyped.begin((state) => setStateValue("at", state), root, data.heard);
   }
   if (tellTyped.hears(data.heard)) typed.begin(data.request);
@@ -46,13 +56,16 @@ export function textBox({ parentElement, data, setStateValue }) {
   if (typed.take({ run: "text", start: { text: data.text }, heard: data.heard, request: data.request }) && !isNew) draft = null;
   // What was typed before this component was there.
   if (isNew && data.heard < typed.n) tellTyped.soon();
+  box.given = given;
   box.show();
   keepText();
+  return gone;
 }
 
 class TextBox {
-  constructor(root, isLong) {
+  constructor(root, isLong, given) {
     this.root = root;
+    this.given = given;
     this.isLong = isLong;
     const field = this.field = document.createElement(isLong ? "textarea" : "input");
     field.setAttribute("aria-label", say("Source text"));
@@ -130,8 +143,10 @@ let picture_ = null;
 /** @type {string | null} The run that has played by itself, which it does once, also where one comes back to its page. */
 let hasPlayed = null;
 
-export function picture({ parentElement, data, setStateValue }) {
+export function picture(given) {
+  const { parentElement, data, setStateValue } = given;
   const root = parentElement.querySelector(".pair, .masked, .heads, .learned, .one-head, .viewer");
+  if (pictures.waits(picture_, root, given, data.request < shown.request)) return () => root.isConnected || pictures.gone(root, false);
   if (picture_?.root !== root) {
     picture_?.viewer.end();
     picture_ = new Picture(root);
@@ -142,13 +157,16 @@ export function picture({ parentElement, data, setStateValue }) {
     // Another session opened the address, which has what was pressed.
     shown.state = { ...shown.state, cells: [] };
   }
+  picture_.given = given;
   picture_.arrived(data);
   const mine = picture_;
   // Streamlit also calls this of a component that stays.
   return () => {
     if (root.isConnected) return;
     mine.viewer.end();
-    if (picture_ === mine) picture_ = null;
+    const wasShown = picture_ === mine;
+    if (wasShown) picture_ = null;
+    pictures.gone(root, wasShown);
   };
 }
 
@@ -158,6 +176,8 @@ const contents = new Map();
 class Picture {
   constructor(root) {
     this.root = root;
+    /** @type {any} */
+    this.given = null;
     const [Shown] = [[Pair, ".pair"], [Masked, ".masked"], [Heads, ".heads"], [Learned, ".learned"], [OneHead, ".one-head"], [Viewer, ".viewer"]].find(([, like]) => root.matches(like));
     this.viewer = new Shown(root, {
       heard: (state) => this.heard(state), chosenWay: (name) => this.chosenWay(name), pressedCell: (cell) => this.pressedCell(cell), drawn: (host) => this.drawn(host),
