@@ -446,6 +446,8 @@ class Bursts:
             left = iter(pressed)
             if not all(value in left for value in shown):
                 bad.append(f"{name} went {shown}, pressed {pressed}")
+        if bad:
+            print(json.dumps({"frames": frames, "wanted": wanted}), file=sys.stderr, flush=True)
         return bad
 
     def _other_numbers(self, z: Any) -> str | None:

@@ -23,6 +23,7 @@ from benchmarks.bursts import COOKIE, LISTEN, click_chart
 from benchmarks.slow_line import slow_line
 from transformer_viz.edits import parse
 from transformer_viz.terms import KIND_TITLES
+from transformer_viz.views.compare.page import EXAMPLES
 
 ADDRESSES = {
     "masks": "/masks?sources=hello%0Aab%0Areversethis&masks_tab=Change+and+run+again&all_controls=true",
@@ -40,7 +41,8 @@ _STATE = """() => {
   if (window.__asked > window.__heard || document.querySelector('[data-testid=stSkeleton]')) return null;
   const main = document.querySelector('[data-testid=stMain]') ?? document.body, boxes = {}, charts = {};
   for (const one of main.querySelectorAll('[class*=st-key-]')) {
-    const key = [...one.classList].find((name) => name.startsWith('st-key-')).slice(7);
+    // A box that presses elsewhere change too is another one after each.
+    const key = [...one.classList].find((name) => name.startsWith('st-key-')).slice(7).replace(/_box_\\d+$/, '');
     const box = one.matches('[data-testid=stElementContainer]') && one.querySelector('input:not([type=radio]), textarea');
     const pressed = one.querySelector('[aria-checked=true]');
     if (one.querySelector('[role=radiogroup], [data-testid=stButtonGroup]') && pressed) boxes[key] = pressed.innerText;
@@ -85,6 +87,7 @@ class Pressed:
         dice: decide.
         only: the controls that are pressed; all where empty.
         want: of each box that was pressed its words; "moment", "tab" and "edits" apart.
+        texts: of Compare those that both sides had when the burst began.
     """
 
     page: Page
@@ -92,6 +95,7 @@ class Pressed:
     dice: random.Random
     only: tuple[str, ...] = ()
     want: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     n_presses: int = 0
     is_moving: bool = False
 
@@ -99,6 +103,8 @@ class Pressed:
         """One burst; returns where page and presses disagree."""
         done: list[str] = []
         self.want, self.is_moving = {"edits": self.want.get("edits", [])}, False
+        if self.name == "compare":
+            self.texts = {key: self.page.locator(f".st-key-{key} input").first.input_value() for key in ("text", "b_text")}
         for _ in range(self.dice.randint(2, 8)):
             presses = self._presses()
             # Of what is not there yet, a person presses nothing.
@@ -184,7 +190,7 @@ class Pressed:
         switch = {"switch": self._switch}
         if self.name == "masks":
             more = {"sentence": lambda: self._group("sentence"), "mistake": lambda: self._select("mistake"), "cell": self._cell}
-            more |= {"tile": self._tile, "masks_of": lambda: self._group("masks_of")}
+            more |= {"tile": self._tile, "masks_of": lambda: self._group("masks_of"), "card": self._card}
             # A step that is pressed while something else is computed is of the run before.
             if not self.is_moving and self._shown(_BOXES):
                 more["key"] = self._key
@@ -193,7 +199,7 @@ class Pressed:
             texts = {"text": lambda: self._type("text"), "b_text": lambda: self._type("b_text")}
             # A step that is pressed while another text is read is of the run before.
             steps = {} if {"text", "b_text"} & self.want.keys() else {"key": self._key}
-            return {**head, **steps, "tile": self._tile, **texts, **switch}
+            return {**head, **steps, "tile": self._tile, **texts, "swap": self._swap, "pair": self._pair, **switch}
         if self.name == "learned":
             more = {"key": self._key, "tile": self._tile, "position": lambda: self._head("position")}
             more |= {"moment": self._moment}
@@ -257,7 +263,10 @@ class Pressed:
         if not (n := options.count()):
             return "is closed again"
         option = options.nth(self.dice.randrange(min(6, n)))
-        words = option.inner_text()
+        try:
+            words = option.inner_text(timeout=2_000)
+        except Error:
+            return "is closed again"
         option.click()
         self.want[key] = words
         if key == "survey_number":
@@ -314,9 +323,46 @@ class Pressed:
             self.page.locator(".st-key-lab-reset-all button").click(timeout=2_000)
         except Error:  # it has gone meanwhile: nothing is changed any more
             return "has gone"
-        self.want |= {"edits": []}
-        self.want.pop("mistake", None)
+        self.want |= {"edits": [], "mistake": "no mistake"}
         return ""
+
+    def _card(self) -> str:
+        """Makes a mistake by its card, or takes it back."""
+        buttons = self.page.locator("[class*=st-key-make-] button")
+        if not self._shown("[class*=st-key-make-] button"):
+            return "is not there"
+        button = buttons.nth(self.dice.randrange(buttons.count()))
+        # What is changed on the page may take the card away, or turn its button.
+        about = """(button) => {
+          const card = button.closest('[class*=st-key-mistake-]');
+          return card && [card.querySelector('strong').innerText, button.innerText];
+        }"""
+        if not (said := button.evaluate(about)):
+            return "has gone"
+        title, is_made = said[0], said[1].strip() != "Take it back"
+        button.click()
+        self.want["mistake"] = title if is_made else "no mistake"
+        return self.want["mistake"]
+
+    def _swap(self) -> str:
+        return self._sides(self.want.get("b_text", self.texts["b_text"]), self.want.get("text", self.texts["text"]), "swap")
+
+    def _pair(self) -> str:
+        """Takes an example that the models of these bursts can read."""
+        examples = [*EXAMPLES.values()]
+        number = self.dice.choice([i for i, sides in enumerate(examples) if sides[0]["checkpoint"].startswith("reverse")])
+        self.page.get_by_role("button", name="Examples").click()
+        done = self._sides(*(side["text"] for side in examples[number]), f"pair-{number}")
+        # What is open over the picture takes its presses.
+        self.page.keyboard.press("Escape")
+        self.page.locator(f".st-key-pair-{number}").wait_for(state="hidden")
+        return done
+
+    def _sides(self, a: str, b: str, button: str) -> str:
+        self.page.locator(f".st-key-{button} button").click()
+        # Other runs may differ most elsewhere.
+        self.want = {"edits": [], "text": a, "b_text": b}
+        return f"{button}: {a}, {b}"
 
     def _tile(self) -> str:
         kind = self.dice.choice([*KIND_TITLES])
@@ -330,15 +376,17 @@ class Pressed:
             return "has gone"
         if not meta or not meta.get("tiles"):
             return "is not there"
-        tiles, heads = meta["tiles"], meta.get("heads", 1)
-        number = self.dice.randrange(len(tiles))
-        y, x = divmod(number, heads)
+        share = self.dice.random()
+
+        def place_of_tile(meta: Any) -> tuple[float, float]:
+            """A tile of what is there now: another run may have fewer."""
+            y, x = divmod(int(share * len(meta["tiles"])), meta.get("heads", 1))
+            return (x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"]
+
         where = "(chart) => JSON.stringify(chart.getBoundingClientRect())"
         try:
             before = chart.evaluate(where, timeout=2_000)
-            at_x, at_y, meta = click_chart(
-                self.page, chart, lambda meta: ((x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"])
-            )
+            at_x, at_y, meta = click_chart(self.page, chart, place_of_tile)
             stood = before == chart.evaluate(where, timeout=2_000)
         except Error:  # maps come and go with the number that was asked for
             if self._shown(place):

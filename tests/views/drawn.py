@@ -45,6 +45,11 @@ def press(at: AppTest, label: str) -> AppTest:
     return next(button for button in at.button if button.label == label).click().run()
 
 
+def box(at: AppTest, key: str) -> Any:
+    """The box of this key, where it is another one after each change from elsewhere (`link.selectbox_pressed`)."""
+    return next(each for each in (*at.text_input, *at.selectbox) if (each.key or "").startswith(f"{key}_box_"))
+
+
 def drop(at: AppTest, *files: tuple[str, bytes]) -> AppTest:
     """The page after files were dropped into its first box."""
     return at.file_uploader[0].set_value([(name, data, "") for name, data in files]).run()

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.conftest import build_model
 from tests.views.drawn import programs, said
-from tests.views.viewer import compared, difference, press, viewer
+from tests.views.viewer import compared, difference, others, press, viewer
 from tests.views.widgets import link_of
 from transformer_viz.addresses import map_address
 from transformer_viz.checkpoints import load_snapshot, save_checkpoint
@@ -59,8 +59,33 @@ def test_two_texts_and_swap_turns_the_sign(start, model):
     wanted = {"text": "abd", "b_text": "abc", "a_snapshot": "step 3"}
     assert {key: link_of(at)[key] for key in wanted} == wanted
     assert "b_snapshot" not in link_of(at)
+    assert "text" not in others(at), "its box is the page's, which takes a default out of the address too"
     at.button(key="swap").click().run()
     same(at, there)
+
+
+def test_a_press_that_comes_before_the_answer_to_a_swap_does_not_take_it_back(start, model):
+    at = start("compare", **BOTH, b_snapshot="3", kind="cross", layer="1", head="2")
+    heard, swapped = at.session_state["link_run"], ["abd", "abc", 3, "finished"]
+
+    def sides() -> list[object]:
+        return [at.session_state[key] for key in ("text", "b_text", "a_snapshot", "b_snapshot")]
+
+    at.button(key="swap").click().run()
+    assert sides() == swapped
+    # As the browser has the boxes until the answer is there, and sends them with each press.
+    at.text_input(key="text").set_value("abc")
+    at.text_input(key="b_text").set_value("abd")
+    at.selectbox(key="b_snapshot").set_value(3)
+    press(at, head=0, heard=heard)
+    assert sides() == swapped and viewer(at)["start"]["head"] == 0
+    # What is typed meanwhile stays, and so does what is typed once the browser knows.
+    at.text_input(key="text").set_value("xyz")
+    press(at, head=1, heard=heard)
+    assert sides() == ["xyz", *swapped[1:]]
+    at.text_input(key="text").set_value("abc")
+    press(at, head=0, heard=at.session_state["link_run"])
+    assert sides() == ["abc", *swapped[1:]]
 
 
 def test_it_opens_at_the_head_of_its_sentence_unless_the_address_names_one(start, model):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.views import viewer
-from tests.views.drawn import finished, said
+from tests.views.drawn import box, finished, said
 from tests.views.rooms import CASES, OPENINGS, rooms
 from tests.views.widgets import link_of
 from transformer_viz.views.components.viewer import OF_ADDRESS
@@ -89,7 +89,7 @@ def test_what_was_seen_goes_when_the_person_goes_on(start, everything):
     assert "sentence=9" in said(at)
     at.run()
     assert "sentence=9" in said(at)
-    at.selectbox(key="mistake").set_value("no-causal").run()
+    box(at, "mistake").set_value("no-causal").run()
     assert "Not possible here" not in said(at)
 
 

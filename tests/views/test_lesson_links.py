@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.needs import slow
+from tests.views.drawn import box
 from tests.views.rooms import CASES, rooms
 from tests.views.viewer import enter, press, viewer, way
 from transformer_viz.checkpoints import load_checkpoint
@@ -75,8 +76,8 @@ def test_a_lesson_may_name_every_control_of_a_page(start, everything, page):
 
 def tick(at: AppTest, right: set[int]) -> AppTest:
     """Answers a question of which several options are right."""
-    for place, box in enumerate(at.checkbox):
-        box.set_value(place in right)
+    for place, tick_box in enumerate(at.checkbox):
+        tick_box.set_value(place in right)
     return at.button(key=next(key for button in at.button if "Answer" in (key := str(button.key)))).click().run()
 
 
@@ -167,9 +168,9 @@ def test_masks_ask_of_ones_own_sentences_and_of_each_change_anew(start, shipped)
     # <start>, three letters and <end>; the rest of nine is padding.
     tick(at, {5, 6, 7, 8})
     assert "Right." in said(at) and "Sentence 2 of 2" in "".join(one.value for one in at.markdown)
-    at.selectbox(key="mistake").set_value("wrong-axis").run()
+    box(at, "mistake").set_value("wrong-axis").run()
     assert "Right." not in said(at) and "lesson-skip" in {button.key for button in at.button}
-    at.selectbox(key="mistake").set_value("none").run()
+    box(at, "mistake").set_value("none").run()
     assert "Right." in said(at)
 
 

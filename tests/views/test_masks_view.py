@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.figures.sent import numbers
 from tests.until import until
 from tests.views import viewer
-from tests.views.drawn import finished, pictures, press, said
+from tests.views.drawn import box, finished, pictures, press, said
 from tests.views.widgets import link_of
 from transformer_viz import compare, decode, decode_forced, load_checkpoint
 from transformer_viz.analysis.mask_parts import most_forbidden
@@ -30,11 +30,6 @@ TABS = tuple(MODULES)
 
 def titles(at: AppTest) -> list[str]:
     return [note["text"] for chart in pictures(at) for note in chart["layout"].get("annotations", [])]
-
-
-def edits_box(at: AppTest) -> str:
-    """The key of the box of edits, which is another one after each press that changes them."""
-    return next(key for box in at.text_input if (key := box.key or "").startswith("edits_box_"))
 
 
 def test_a_sentence_stands_large_with_its_masks_beside_its_weights(start, model):
@@ -84,13 +79,13 @@ def test_every_tab_opens_whatever_is_wrong_with_the_masks(start, tab, mistake):
 def test_an_edit_is_run_shown_linked_and_taken_back(start):
     at = start("masks", sources="hello\nab", masks_tab=TABS[2])
     assert "Nothing is changed yet" in said(at)
-    at.text_input(key=edits_box(at)).set_value("cross:1-2, cross.2.1:zero").run()
+    box(at, "edits").set_value("cross:1-2, cross.2.1:zero").run()
     assert link_of(at)["edits"] == "cross:1-2, cross.2.1:zero"
     assert "With 2 edits it becomes" in said(at)
     masked = np.argwhere(viewer.reasons(at) == Reason.EDITED).tolist()
     assert viewer.viewer(at)["start"]["kind"] == "cross" and masked == [[0, 1]]
     at.button(key="lab-reset-all").click().run()
-    assert at.text_input(key=edits_box(at)).value == ""
+    assert box(at, "edits").value == ""
     assert "edits" not in link_of(at)
     assert "Nothing is changed yet" in said(at)
 
@@ -107,28 +102,28 @@ def test_what_is_shown_is_what_the_api_gives(start, model):
 def test_heads_and_masks_are_switched_by_buttons_and_a_second_press_takes_it_back(start):
     at = start("masks", sources="hello", masks_tab=TABS[2], kind="cross", layer="1", head="2")
     for label, edit in (("Mask off", "cross:off"), ("L1 H2 uniform", "cross.1.2:*=uniform")):
-        assert press(at, label).text_input(key=edits_box(at)).value == edit
-        assert press(at, label).text_input(key=edits_box(at)).value == ""
+        assert box(press(at, label), "edits").value == edit
+        assert box(press(at, label), "edits").value == ""
 
 
 def test_a_head_that_is_switched_off_is_said_and_the_focus_goes_where_most_changes(start, model):
     at = start("masks", sources="hello", masks_tab=TABS[2], kind="cross", layer="1", head="2")
-    assert press(at, "L1 H2 off").text_input(key=edits_box(at)).value == "cross.1.2:zero"
+    assert box(press(at, "L1 H2 off"), "edits").value == "cross.1.2:zero"
     largest = compare(decode(model, "hello"), decode(model, "hello", edits=["cross.1.2:zero"])).largest
     assert largest is not None
     assert [at.session_state[key] for key in ("kind", "layer", "head")] == [largest.kind, largest.layer, largest.head]
     assert (largest.kind, largest.layer, largest.head) != ("cross", 0, 1)
     assert "L1 H2 of the cross-attention" in said(at) and "its output is 0; its weights are computed as before" in said(at)
     at.button(key="on-cross.1.2:zero").click().run()
-    assert at.text_input(key=edits_box(at)).value == ""
+    assert box(at, "edits").value == ""
 
 
 def test_edits_that_make_no_sense_are_said_and_kept(start):
     at = start("masks", sources="hello", masks_tab=TABS[2])
-    at.text_input(key=edits_box(at)).set_value("cross:3-<b>").run()
+    box(at, "edits").set_value("cross:3-<b>").run()
     assert "is not understood" in said(at)
-    assert at.text_input(key=edits_box(at)).value == "cross:3-<b>"
-    at.text_input(key=edits_box(at)).set_value("cross:1-90").run()
+    assert box(at, "edits").value == "cross:3-<b>"
+    box(at, "edits").set_value("cross:1-90").run()
     assert "there is no key 90 here; possible is 1 to 7" in said(at)
     assert at.text_area(key="sources").value == "hello"
     at.button(key="lab-reset-error").click().run()
@@ -138,7 +133,7 @@ def test_edits_that_make_no_sense_are_said_and_kept(start):
 def test_edits_too_long_for_a_link_are_offered_as_a_file(start):
     edits = ",".join(f"encoder.1.{head}:{q}-{k}" for head in (1, 2, 3) for q in range(1, 8) for k in range(1, 8))
     at = start("masks", sources="hello", masks_tab=TABS[2])
-    at.text_input(key=edits_box(at)).set_value(edits).run()
+    box(at, "edits").set_value(edits).run()
     assert "Too long for it: edits" in said(at) and "edits" not in link_of(at)
     assert at.get("download_button")
 
@@ -224,10 +219,10 @@ def test_a_mistake_is_made_and_taken_back_in_the_gallery(start):
     at = start("masks", sources="hello\nab", masks_tab="Mistakes")
     assert said(at).count("**Here:**") == len(MISTAKES)
     at.button(key="make-wrong-sign").click().run()
-    assert at.selectbox(key="mistake").value == "wrong-sign"
+    assert box(at, "mistake").value == "wrong-sign"
     assert link_of(at)["mistake"] == MISTAKES["wrong-sign"].title
     at.button(key="make-wrong-sign").click().run()
-    assert at.selectbox(key="mistake").value == "none"
+    assert box(at, "mistake").value == "none"
     at = start("masks", sources="hello", masks_tab="Mistakes")
     assert said(at).count("Nothing is padded here") == sum(mistake.needs_padding for mistake in MISTAKES.values())
 

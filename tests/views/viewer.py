@@ -144,9 +144,6 @@ def link(at: AppTest) -> dict[str, Any]:
     if not has_viewer(at):
         return boxes["others"] | boxes["words"]
     words = written(at)
-    # A page whose box of the text is another.
-    if not _has(at, TEXT_KEY) and "text" in boxes["others"]:
-        words["text"] = boxes["others"]["text"]
     if (
         _has(at, TEXT_KEY)
         and (typed := _sent(at, TEXT_KEY))["text"] != typed["default"]

@@ -27,7 +27,9 @@ const MOST_AWAITED_MS = 1000;
 const typed = new Master();
 const shown = new Master(OF_RUN);
 const tellTyped = new Report(() => ({ text: typed.state.text, isEntered: Boolean(typed.state.isEntered), n: typed.n }));
-const tellShown = new Report(() => shown.told());
+/** The run of a page of which the browser has heard last. */
+let heardRun = 0;
+const tellShown = new Report(() => ({ ...shown.told(), heard: heardRun }));
 
 const texts = new Waiting((given) => textBox(given)), pictures = new Waiting((given) => picture(given));
 
@@ -380,6 +382,7 @@ function plotlyFrom(name) {
 
 export function address({ data }) {
   const { text, ...others } = data.others;
+  heardRun = data.run;
   // Where no picture is to be seen, what it would say of itself stays.
   if (data.hasViewer && !picture_) keep(data.page, "picture", others);
   if (data.hasViewer && !box?.root.isConnected && text !== undefined) keep(data.page, "text", { text });

@@ -131,8 +131,7 @@ def _draw_in_bar(usable: list[str], names: list[str]) -> None:
 
 def _put(a: dict[str, Any], b: dict[str, Any]) -> None:
     """Fills both sides with an example; layer and head are then where it differs most."""
-    sides.put(A, a)
-    sides.put(B, b)
+    sides.put({A: a, B: b})
     link.reset("kind", "layer", "head")
 
 

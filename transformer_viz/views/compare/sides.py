@@ -1,6 +1,7 @@
 """The controls of the two sides of Compare: text, model, decoding and edits. A's text and model are those of other pages."""
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -157,24 +158,22 @@ def show(keys: Keys) -> None:
             link.text_input(say("{name}: edits", name=name), **edited)
 
 
-def put(keys: Keys, values: dict[str, Any]) -> None:
-    """Sets a side: `text`, `checkpoint` and whatever of its own; the rest as at first."""
-    state = st.session_state
-    state[keys.text], state[keys.checkpoint] = values["text"], values["checkpoint"]
-    state[f"{keys.text}_checkpoint"] = values["checkpoint"]
-    for name in _OWN:
-        if name in values:
-            state[keys.of(name)] = values[name]
-        else:
-            link.reset(keys.of(name))
+def put(sides: Mapping[Keys, Mapping[str, Any]]) -> None:
+    """Sets sides: of each `text`, `checkpoint` and whatever of its own; the rest as at first."""
+    values, defaults = dict[str, Any](), list[str]()
+    for keys, side in sides.items():
+        values |= {keys.text: side["text"], keys.checkpoint: side["checkpoint"]}
+        values[f"{keys.text}_checkpoint"] = side["checkpoint"]
+        values |= {keys.of(name): side[name] for name in _OWN if name in side}
+        defaults += [keys.of(name) for name in _OWN if name not in side]
+    link.set_boxes(values, defaults)
 
 
 def swap() -> None:
     """A becomes B and B becomes A."""
-    state = st.session_state
     of_a, of_b = ((keys.text, keys.checkpoint, *map(keys.of, _OWN), f"{keys.text}_checkpoint") for keys in (A, B))
-    for first, second in zip(of_a, of_b, strict=True):
-        state[first], state[second] = state.get(second), state.get(first)
+    now = {key: st.session_state.get(key) for key in (*of_a, *of_b)}
+    link.set_boxes({one: now[other] for one, other in zip((*of_a, *of_b), (*of_b, *of_a), strict=True)})
 
 
 def _snapshots(name: str) -> list[int]:

@@ -45,6 +45,8 @@ _HEARD, _VIEW, _REQUEST = "viewer_heard", "viewer_view", "viewer_request"
 has set it."""
 _TEXT_HEARD, _TEXT, _TEXT_REQUEST = "typed_heard", "typed_text", "typed_request"
 """The same of the text, apart: what the page sets in the picture takes nothing away that is half typed."""
+_TEXT_RUN = "typed_run"
+"""In the session: the run of a page in which the box of the text was drawn last."""
 _WAY, _CELLS = "viewer_way", "viewer_cells"
 """In the session: the newest press of a button beside a step's sentence, and of a cell of a mask."""
 _MASK = '<div class="focus" data-part="mask"></div>'
@@ -133,7 +135,7 @@ def text_box(default: str, *, is_long: bool, most: int) -> None:
     link.text("text", default, most=most)
     if state.get(_TEXT, state.text) != state.text:
         state[_TEXT_REQUEST] = state.get(_TEXT_REQUEST, 0) + 1
-    state[_TEXT] = state.text
+    state[_TEXT], state[_TEXT_RUN] = state.text, link.run()
     data = {
         "text": state.text,
         "heard": state.get(_TEXT_HEARD, 0),
@@ -378,9 +380,12 @@ def keep_address(page: str, *, has_viewer: bool) -> None:
         page: its path, nothing for the first page.
         has_viewer: whether the viewer itself says `OF_ADDRESS`, as long as there is one.
     """
-    own = OF_ADDRESS if has_viewer else ()
+    # Where there is no box of the viewer's for the text, it is the page's, as on Compare.
+    has_text = st.session_state.get(_TEXT_RUN) == link.run()
+    own = [name for name in OF_ADDRESS if has_viewer and (has_text or name != "text")]
     others = {key: word for key, word in link.address().items() if key in own}
-    data = {"page": page, "words": link.boxes_of_address(own), "others": others, "hasViewer": has_viewer}
+    words = link.boxes_of_address(own)
+    data = {"page": page, "words": words, "others": others, "hasViewer": has_viewer, "run": link.run()}
     with st.container(key="in-link-address"):
         _component("address")(key="address", data=data, height=1)
 
@@ -428,6 +433,8 @@ def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None
     if not isinstance(report, Mapping) or not _is_new(report.get("n"), _HEARD):
         return
     state[_HEARD] = report["n"]
+    if type(heard := report.get("heard")) is int:
+        link.set_again(heard)
     kind, layer, head = report.get("kind"), report.get("layer"), report.get("head")
     if kind in KIND_TITLES and type(layer) is int and (head in COMBINED or type(head) is int):
         focus.choose(kind, layer, head)

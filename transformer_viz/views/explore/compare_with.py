@@ -54,7 +54,6 @@ def _put(a: dict[str, Any], b: dict[str, Any], *, same_text: bool) -> None:
     """Fills both sides of Compare; A's layer and head are those of Explore, but where that head was switched off: its own
     weights do not change."""
     st.session_state[TO_LARGEST] = any(isinstance(edit, HeadOff) for edit in parse(b.get("edits", "")))
-    put(A, a)
-    put(B, b)
+    put({A: a, B: b})
     if not same_text:
         st.session_state.b_text_wanted = True

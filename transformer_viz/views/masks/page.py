@@ -56,7 +56,7 @@ def show() -> None:
                     "width": 280,
                     "label_visibility": "collapsed",
                 }
-                link.selectbox(say("Mistake"), [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
+                link.selectbox_pressed(say("Mistake"), [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
             if now.is_changed:
                 st.button(say("Reset all"), icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
         read, written = (run()[now.sentence] for run in (now.forced, now.decoded))

@@ -47,6 +47,8 @@ _OPENED, _TIMES = "link_opened", "link_times_opened"
 how often one was."""
 _PAGE, _HERE = "link_page", "link_here"
 """In the session: the page that is open; and what the address of each page says, by its title."""
+_RUN, _SET = "link_run", "link_set"
+"""In the session: the number of this run of a page; and what a button has set in boxes, before which run."""
 _BOXES = "link_boxes"
 """In the session: what is possible in each box of options, its default, its words and what takes the place of what is not
 possible; and of what no widget has, which words are possible, and these in words."""
@@ -72,6 +74,7 @@ def sentence(page: str, pages: Sequence[str] = ()) -> Generator[None]:
         _history()(key="history", data={"to": None}, height=1)
     state, context = st.session_state, get_script_run_ctx()
     state[_PLACE] = st.empty()
+    state[_RUN] = run() + 1
     state[_PAGE], state[_BACK] = page, context is not None and context.is_history_navigation
     is_first = _OPENED_BARE not in state
     is_same, here = state.get(_SEEN) == page, state.setdefault(_HERE, {})
@@ -238,6 +241,39 @@ def reset(*keys: str) -> None:
     st.session_state.setdefault(_RESET, set()).update(keys)
 
 
+def run() -> int:
+    """The number of this run of a page in the session."""
+    return st.session_state.get(_RUN, 0)
+
+
+def set_boxes(values: Mapping[str, Any], defaults: Iterable[str] = ()) -> None:
+    """Sets boxes of Streamlit's, for a callback: some to values, some to their defaults.
+
+    A message of the browser has the value of each box as the browser knows it, and until the answer is there the next press
+    would take back what is set: see `set_again`.
+    """
+    state, defaults = st.session_state, [*defaults]
+    state[_SET] = run() + 1, {key: state.get(key) for key in (*values, *defaults)}, values
+    state.update(values)
+    reset(*defaults)
+
+
+def set_again(heard: int) -> None:
+    """Sets what `set_boxes` has set where a message takes it back that was sent before the browser heard of it.
+
+    Args:
+        heard: the run of which the browser had heard last.
+    """
+    state = st.session_state
+    n, before, values = state.get(_SET, (0, {}, {}))
+    if heard >= n:
+        return
+    # What is another value now was typed or chosen since.
+    taken_back = [key for key, value in before.items() if state.get(key) == value]
+    state.update({key: values[key] for key in taken_back if key in values})
+    reset(*(key for key in taken_back if key not in values))
+
+
 def _some_of(options: Sequence[Any], words: Callable[[Any], str]) -> str:
     """Lists what is possible, in words; of very many the first and the last."""
     some = options if len(options) <= _MOST_LISTED else [*options[:3], options[-1]]
@@ -370,26 +406,35 @@ def text_input(label: str, default: str = "", *, key: str, most: int = LONGEST, 
 
 
 def text_input_pressed(label: str, *, key: str, most: int = LONGEST, **looks: Any) -> str:
-    """`text_input`, of a text that presses elsewhere on the page change too.
-
-    Each of these changes is another box. A message of the browser has the value of each box as the browser knows it, and until
-    the answer is there the next press would take back what was set.
-    """
-    state, of_box = st.session_state, f"{key}_box"
+    """`text_input`, of a text that presses elsewhere on the page change too."""
     value = text(key, most=most)
+    return _pressed(key, value, partial(st.text_input, label, value), **looks)
+
+
+def selectbox_pressed(label: str, options: Options | None = None, *, key: str, **looks: Any) -> Any:
+    """`selectbox`, of an option that presses elsewhere on the page change too."""
+    options, _, words = _of_box(key, options, looks)
+    value = st.session_state[key]
+    return _pressed(key, value, partial(st.selectbox, label, options, [*options].index(value), format_func=words), **looks)
+
+
+def _pressed(key: str, value: Any, draw: Callable[..., Any], *, width: Any = "stretch", **looks: Any) -> Any:
+    """Draws a box that is another one after each change from elsewhere. A message of the browser has the value of each box as
+    the browser knows it, and until the answer is there the next press would take back what was set."""
+    state, of_box = st.session_state, f"{key}_box"
     before, n = state.get(of_box, (value, 0))
     n += before != value
     state[of_box] = value, n
     box = f"{of_box}_{n}"
 
-    def typed() -> None:
+    def changed() -> None:
         # Of a box that has gone Streamlit also calls this, where a press brings its last value.
         if state[of_box][1] == n:
             state[key] = state[box]
             state[of_box] = state[box], n
 
-    with st.container(key=key):
-        st.text_input(label, value, key=box, on_change=typed, **looks)
+    with st.container(key=key, width=width):
+        draw(key=box, on_change=changed, **looks)
     return value
 
 
