@@ -47,6 +47,8 @@ def named_axis(
             # The margins make room for every label; to look which of them would run over costs a fifth of the drawing.
             "ticklabeloverflow": "allow",
             "ticklabelstandoff": 4,
+            # Never slanted: where they have no room beside each other, upright.
+            **({} if down else {"autotickangles": [0, -90]}),
             **more,
         },
     )

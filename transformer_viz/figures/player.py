@@ -281,7 +281,9 @@ class Focus:
         that fits into the smallest cell."""
         (n_queries, n_keys), narrow, large = self.weights.shape, self.style.narrow, self.style.large
         has_candidates, has_second = bool(self.steps), self.beside is not None
-        rows, below = min(max(12, n_queries), _MOST_TALL), margins(self.columns, (), self.size, upright=self.is_crowded)["b"]
+        # In a narrow figure Plotly turns the labels of columns.
+        rows, upright = min(max(12, n_queries), _MOST_TALL), self.is_crowded or narrow
+        below = margins(self.columns, (), self.size, upright=upright)["b"]
         # Large letters of 12 rows fit with the player into 720 pixels, and of 20 into 900.
         beside = (430 if large else 372) + max(0, rows - 14) * (14 if large else 12)
         place: dict[str, Any] = {"height": max(beside, _LEAST_HIGH + below), "x": [0, 1], "y": [0, 1], "scale": True}
