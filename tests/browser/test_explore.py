@@ -336,7 +336,7 @@ def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> No
 def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page, server: str) -> None:
     open_app(page, server, "")
     assert step_of(page) == 0
-    expect(page.get_by_text("nobody told it how")).to_be_visible()
+    expect(page.get_by_text("parts that each look in their own way")).to_be_visible()
     expect_sentence(page, "Step 1 of 12")
     play = page.get_by_role("button", name="Play")
     size = play.bounding_box()

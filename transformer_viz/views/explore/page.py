@@ -122,7 +122,7 @@ def show() -> None:
             does: Piece = ("strong", say("This model {does}", does=say(model.task.about)))
             remarks += (
                 say_sentence("{this_model_does}. ", this_model_does=does)
-                if is_leaky
+                if is_leaky or not levels.is_all()
                 else say_sentence("{this_model_does}; nobody told it how. ", this_model_does=does)
             )
         below = partial(_draw_below, trace, model, chosen)

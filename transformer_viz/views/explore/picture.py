@@ -105,7 +105,7 @@ def _parts(trace: Trace, chosen: DisplayOptions, curtain: Curtain, measured: Mea
     aligns = aligner.current(trace) if curtain.is_open else None
     # The browser says which these are; what a head is is told where the step's sentence has the word.
     now: Any = {"head": ("head", ""), "n": ("heads", ""), "heads": ("plain", say("heads"))}
-    here = say_sentence("{head}: one of {n} {heads} that look at once; the model writes from all.", **now)
+    here = say_sentence("{head}: one of {n} {heads}, parts that each look in their own way; the model writes from all.", **now)
     is_one = all(attention.weights.shape[:2] == (1, 1) for attention in trace.attentions.values())
     here = () if levels.is_all() or is_one else here
     tells_why = not levels.is_all() and "cross" in trace.kinds and _tells_why(trace, chosen)
