@@ -381,7 +381,8 @@ class Pressed:
         def place_of_tile(meta: Any) -> tuple[float, float]:
             """A tile of what is there now: another run may have fewer."""
             y, x = divmod(int(share * len(meta["tiles"])), meta.get("heads", 1))
-            return (x + 0.5) * meta["pitch_x"], (y + 0.4) * meta["pitch_y"]
+            middle_x, middle_y = ((meta.get(name, 1) - 1) / 2 for name in ("columns", "rows"))
+            return x * meta["pitch_x"] + middle_x, y * meta["pitch_y"] + middle_y
 
         where = "(chart) => JSON.stringify(chart.getBoundingClientRect())"
         try:
