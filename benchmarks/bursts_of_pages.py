@@ -381,7 +381,8 @@ class Pressed:
         def place_of_tile(meta: Any) -> tuple[float, float]:
             """A tile of what is there now: another run may have fewer."""
             y, x = divmod(int(share * len(meta["tiles"])), meta.get("heads", 1))
-            middle_x, middle_y = (meta.get(name, 1) / 2 - _edge(meta) for name in ("columns", "rows"))
+            # The first cell's middle is 0.
+            middle_x, middle_y = ((meta.get(name, 1) - 1) / 2 for name in ("columns", "rows"))
             return x * meta["pitch_x"] + middle_x, y * meta["pitch_y"] + middle_y
 
         where = "(chart) => JSON.stringify(chart.getBoundingClientRect())"
@@ -398,7 +399,7 @@ class Pressed:
             for key in _OF_HEAD:
                 self.want.pop(key, None)
             return "moved under the hand"
-        x, y = ((at + _edge(meta)) // meta[pitch] for at, pitch in ((at_x, "pitch_x"), (at_y, "pitch_y")))
+        x, y = ((at + 0.5) // meta[pitch] for at, pitch in ((at_x, "pitch_x"), (at_y, "pitch_y")))
         layer, head = meta["tiles"][int(y) * meta.get("heads", 1) + int(x)]
         self.want |= {"kind": KIND_TITLES[kind], "layer": f"layer {layer + 1}", "head": f"head {head + 1}"}
         return f"{kind}.{layer + 1}.{head + 1}"
@@ -436,11 +437,6 @@ class Pressed:
         self.settled()
         assert urlsplit(self.page.url).path == urlsplit(url).path
         return "and Back" if goes_back else "and by the link"
-
-
-def _edge(meta: dict[str, Any]) -> float:
-    """How far before 0 the first tile begins: cells of a map have their middles at whole numbers."""
-    return 0.5 if "rows" in meta else 0
 
 
 def main() -> int:
