@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.views.viewer import press, viewer
 from transformer_viz import app_folders
 from transformer_viz.learn.lesson import LEVELS, find_lessons, read_lessons
 from transformer_viz.views.state import lesson_place
@@ -79,4 +80,14 @@ def test_whoever_begins_a_lesson_is_not_asked_the_first_question_again(start):
     at.session_state["first_question"] = None
     at.session_state[lesson_place.KEY] = "map.1"
     at.run()
+    assert "first_question" not in at.session_state
+
+
+def test_whoever_goes_on_and_back_in_one_message_has_put_the_first_question_away(start):
+    """The browser tells its newest state alone: two presses that follow each other fast may end where they began."""
+    at = start("")
+    at.session_state["first_question"] = None
+    assert viewer(at.run())["parts"]["isAsked"]
+    assert viewer(at.run())["parts"]["isAsked"], "nothing was pressed"
+    assert "isAsked" not in viewer(press(at))["parts"]
     assert "first_question" not in at.session_state

@@ -15,13 +15,14 @@ from transformer_viz.learn.questions import Question, Spot, question
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.sentences.run_sentences import Sentence, say_sentence
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import viewer
 from transformer_viz.views.state import focus, lesson_place
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.vocabulary import unit
 
 _ASKS, _AT, _TOLD = "first_question", "first_question_at", "first_question_told"
-"""In the session: that it is to be asked, and then the question; where the page stood; and what was said of an answer, with
-its run."""
+"""In the session: that it is to be asked, and then the question; where the page stood, with the newest press that was
+heard; and what was said of an answer, with its run."""
 _ANSWER, _ON = "answer ", "lesson"
 """The words that the player reports: an option's number stands behind the first."""
 _LESSON = "map"
@@ -47,7 +48,8 @@ def asked(trace: Trace, model: LoadedModel, chosen: DisplayOptions) -> Offer | N
     if _ASKS not in state:
         return None
     at = focus.current()
-    place = (at, focus.pinned())
+    # Who has gone on and back again stands where the page stood, and has done something all the same.
+    place = (at, focus.pinned(), viewer.newest_heard())
     is_as_it_was = state.setdefault(_AT, place) == place
     if not is_as_it_was or not chosen.unfolds or not chosen.with_answer or model.task is None or not trace.writes:
         _end()

@@ -346,7 +346,7 @@ def _told(content: str, run: str, start: Mapping[str, Any], chosen: DisplayOptio
         "content": content,
         "run": run,
         "start": start,
-        "heard": state.get(_HEARD, 0),
+        "heard": newest_heard(),
         "textHeard": state.get(_TEXT_HEARD, 0),
         "request": state.get(_REQUEST, 0),
         "plotly": plotly_js.name(),
@@ -425,6 +425,11 @@ def _sent(trace: Trace, chosen: DisplayOptions, looks: Looks, said: Callable[...
         kept[key] = sent_runs.packed({**data, "terms": term_tips.meanings()})
     part = spoken(partial(exact_part, trace, with_answer=True, mark=mark))
     return sent_runs.send(kept[key], part, n_bytes if in_parts else 0)
+
+
+def newest_heard() -> int:
+    """The number of the newest press that was heard, 0 for none."""
+    return cast(int, st.session_state.get(_HEARD, 0))
 
 
 def _hear(on_way: Callable[[str], None], on_cell: Callable[[Any], None]) -> None:
