@@ -356,7 +356,8 @@ class Bursts:
         row = self.dice.randrange(rows if self.want.kind == "encoder" else self.want.step + 1)
         # What the decoder reads later is not there yet.
         column = self.dice.randrange(self.want.step + 1 if self.want.kind == "decoder" else columns)
-        click_chart(self.page, self.page.locator(".viewer [data-part=focus]"), lambda _: (column, row))
+        x, y, _ = click_chart(self.page, self.page.locator(".viewer [data-part=focus]"), lambda _: (column, row))
+        row, column = round(y), round(x)
         self._pin((row, column))
         return f"{row + 1},{column + 1}"
 
