@@ -4,6 +4,7 @@ Streamlit is imported by those alone who use it: most tests do not.
 """
 
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,12 @@ def tell(at: "AppTest", widget_id: str, value: str) -> "AppTest":
     states = at._tree.get_widget_states()
     states.widgets.add(id=widget_id, json_value=value)
     return at._run(states)
+
+
+def late(at: "AppTest") -> Callable[[], "AppTest"]:
+    """A press that the browser sends before it hears of what is decided now: every box has there what it has now."""
+    states = at._tree.get_widget_states()
+    return lambda: at._run(states)
 
 
 def fail_with_the_page(patch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests import inside
 from tests.figures.sent import numbers
 from tests.until import until
 from tests.views import viewer
@@ -24,6 +25,7 @@ from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import Reason
 from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.masks.page import TABS as MODULES
+from transformer_viz.views.masks.setup import NO_MISTAKE
 
 TABS = tuple(MODULES)
 
@@ -88,6 +90,21 @@ def test_an_edit_is_run_shown_linked_and_taken_back(start):
     assert box(at, "edits").value == ""
     assert "edits" not in link_of(at)
     assert "Nothing is changed yet" in said(at)
+
+
+def test_a_press_that_comes_before_the_answer_brings_back_nothing_that_was_reset(start):
+    at = start("masks", sources="hello\nab", masks_tab=TABS[2])
+    box(at, "edits").set_value("cross:1-2").run()
+    box(at, "mistake").set_value("causal-off-by-one").run()
+    assert link_of(at)["mistake"] == "Causal mask off by one" and link_of(at)["edits"] == "cross:1-2"
+    next_press = inside.late(at)
+    at.button(key="lab-reset-all").click().run()
+    next_press()
+    assert (box(at, "mistake").value, box(at, "edits").value) == (NO_MISTAKE, "")
+    assert not {"mistake", "edits"} & link_of(at).keys()
+    # What is chosen then is chosen.
+    box(at, "mistake").set_value("causal-off-by-one").run()
+    assert link_of(at)["mistake"] == "Causal mask off by one"
 
 
 def test_what_is_shown_is_what_the_api_gives(start, model):
