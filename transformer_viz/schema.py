@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, partial, reduce
+from itertools import repeat
 from operator import or_
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -120,8 +121,8 @@ def read_value(kind: Any, value: Any, where: str = "", error: type[TransformerVi
 def check_fields(value: Any, error: type[TransformerVizError]) -> None:
     """Checks each field of a dataclass that was made in Python, as `read_value` checks what is read."""
     with _raising(error):
-        for name, (hint, _) in _fields(type(value)).items():
-            _reader(hint)(getattr(value, name), name)
+        for name, (read, _) in _fields(type(value)).items():
+            read(getattr(value, name), name)
 
 
 def check_keywords(keywords: type, given: Mapping[str, Any]) -> None:
@@ -175,7 +176,8 @@ def _reader(kind: Any) -> Callable[[Any, str], Any]:
         limits = next((note for note in notes if isinstance(note, Range | Choice)), None)
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
-        return partial(_any_of, tuple(Annotated[part, limits] if limits and part is not NoneType else part for part in parts))
+        others = [Annotated[part, limits] if limits else part for part in parts if part is not NoneType]
+        return partial(_any_of, tuple(map(_reader, others)), NoneType in parts)
     if isinstance(limits, Choice):
         return partial(_one_of, limits.values)
     if is_dataclass(kind):
@@ -187,7 +189,8 @@ def _reader(kind: Any) -> Callable[[Any, str], Any]:
     if kind is str:
         return partial(_text, limits or Range(0, 2000))
     if origin is tuple:
-        return partial(_tuple, parts, limits or Range())
+        is_long = parts[-1] is Ellipsis
+        return partial(_tuple, tuple(map(_reader, parts[:1] if is_long else parts)), is_long, limits or Range())
     if origin in (Mapping, dict):
         return partial(_mapping, *map(_reader, parts), limits or Range())
     if origin is Literal:
@@ -196,11 +199,11 @@ def _reader(kind: Any) -> Callable[[Any, str], Any]:
 
 
 @cache
-def _fields(kind: Any) -> dict[str, tuple[Any, bool]]:
-    """The type of each field, and whether it must be given."""
+def _fields(kind: Any) -> dict[str, tuple[Callable[[Any, str], Any], bool]]:
+    """What reads each field, and whether it must be given."""
     hints = get_type_hints(kind, include_extras=True)
     return {
-        field.name: (hints[field.name], field.default is MISSING and field.default_factory is MISSING)
+        field.name: (_reader(hints[field.name]), field.default is MISSING and field.default_factory is MISSING)
         for field in fields(kind)
         if field.init
     }
@@ -221,7 +224,7 @@ def _dataclass(kind: type, value: Any, where: str) -> Any:
             f"{where or 'it'} has {short_repr(unknown[0])}, which does not belong there; it has {join_names(known)}"
         )
     path = f"{where}." if where else ""
-    values = {name: _reader(hint)(value[name], f"{path}{name}") for name, (hint, _) in known.items() if name in value}
+    values = {name: read(value[name], f"{path}{name}") for name, (read, _) in known.items() if name in value}
     try:
         return kind(**values)
     except TransformerVizError as error:
@@ -266,12 +269,13 @@ def _entries(limits: Range) -> str:
     return "" if limits == Range() else f" of {limits.least} to {limits.most:,} entries"
 
 
-def _tuple(parts: tuple[Any, ...], limits: Range, value: Any, where: str) -> tuple[Any, ...]:
-    n = None if parts[-1] is Ellipsis else len(parts)
-    if not isinstance(value, list | tuple) or n not in (None, len(value)) or len(value) not in limits:
-        raise _refusal(value, where, f"a list{_entries(limits) if n is None else f' of {n}'}")
-    readers = [_reader(kind) for kind in parts] if n is not None else [_reader(parts[0])] * len(value)
-    return tuple([read(entry, f"{where}[{i}]") for i, (read, entry) in enumerate(zip(readers, value, strict=True))])
+def _tuple(readers: tuple[Any, ...], is_long: bool, limits: Range, value: Any, where: str) -> tuple[Any, ...]:
+    """Of entries of one type each, or of any number of one type."""
+    n = len(readers)
+    if not isinstance(value, list | tuple) or not (is_long or len(value) == n) or len(value) not in limits:
+        raise _refusal(value, where, f"a list{_entries(limits) if is_long else f' of {n}'}")
+    each = repeat(readers[0], len(value)) if is_long else readers
+    return tuple([read(entry, f"{where}[{i}]") for i, (read, entry) in enumerate(zip(each, value, strict=True))])
 
 
 def _mapping(read_name: Any, read_entry: Any, limits: Range, value: Any, where: str) -> dict[Any, Any]:
@@ -289,17 +293,16 @@ def _one_of(allowed: tuple[Any, ...], value: Any, where: str) -> Any:
     return value
 
 
-def _any_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
+def _any_of(readers: tuple[Any, ...], has_none: bool, value: Any, where: str) -> Any:
     """The first type that it is of."""
+    if has_none and value is None:
+        return None
     possible = []
-    for kind in kinds:
-        if kind is NoneType and value is None:
-            return None
+    for read in readers:
         try:
-            if kind is not NoneType:
-                return _reader(kind)(value, where)
+            return read(value, where)
         except _Impossible as impossible:
             if impossible.where != where:  # of this type, and wrong inside
                 raise
             possible.append(impossible.possible)
-    raise _refusal(value, where, ", or ".join(possible + ["null"] * (NoneType in kinds)))
+    raise _refusal(value, where, ", or ".join(possible + ["null"] * has_none))
