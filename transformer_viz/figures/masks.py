@@ -21,8 +21,8 @@ from transformer_viz.text_display import shorten
 from transformer_viz.trace.hidden_answer import COVERED
 from transformer_viz.trace.trace import Trace
 
-_TITLE, _LEGEND = 44, 34
-"""Pixels: above a panel for its title, above everything for the legend."""
+_TITLE, _LEGEND, _LEGEND_LINE = 44, 34, 20
+"""Pixels: above a panel for its title, above everything for the legend, and of each of its lines."""
 _LONGEST_NAME = 120
 _LABEL, _LEAST_APART = 9, 7
 """The least pixels between tick labels (smaller cells have a label only at some of them, and all in the hover), and of a cell
@@ -179,15 +179,19 @@ def mask_grid(
         max(int(np.clip(min(largest, room / max(1, len(part.keys))) * len(part.queries), 70, highest)) for part in parts)
         for _, parts in rows
     ]
-    total = _LEGEND + sum(height + _TITLE + gap + (18 if name else 0) for height, (name, _) in zip(heights, rows, strict=True))
+    parts_in_sight = [part for parts in sentences for part in parts if not part.is_covered]
+    codes = sorted({int(code) for part in parts_in_sight for code in (0, *np.unique(part.reasons))})
+    # On a phone two reasons stand side by side.
+    above = max(_LEGEND, _LEGEND_LINE * (1 + math.ceil(len(codes) / 2))) if style.narrow else _LEGEND
+    total = above + sum(height + _TITLE + gap + (18 if name else 0) for height, (name, _) in zip(heights, rows, strict=True))
     layout: dict[str, Any] = {**base_layout(colours, size), "height": total, "showlegend": True}
     layout |= {
-        "margin": {"t": _LEGEND, "l": 4 if columns == 1 else 24, "r": 8, "b": 4},
+        "margin": {"t": above, "l": 4 if columns == 1 else 24, "r": 8, "b": 4},
         "annotations": [],
         "legend": legend(size + 1, **_FIXED),
     }
     drawn = []
-    inner, top = total - _LEGEND - 4, 0.0
+    inner, top = total - above - 4, 0.0
     for (name, parts), height in zip(rows, heights, strict=True):
         if name:
             title = f"<b>{escape(shorten(name, _LONGEST_NAME))}</b>"
@@ -215,8 +219,6 @@ def mask_grid(
             down = named_axis(colours, size - 1, token_labels(part.queries), down=True, **looks)
             layout |= panel_axes(number, across, down, (left, right), (max(0.0, bottom), bottom + height / inner))
         top += height + _TITLE + gap
-    parts_in_sight = [part for parts in sentences for part in parts if not part.is_covered]
-    codes = sorted({int(code) for part in parts_in_sight for code in (0, *np.unique(part.reasons))})
     return PlainFigure([*drawn, *reason_legend(codes, style.theme)], layout)
 
 
