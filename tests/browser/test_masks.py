@@ -19,6 +19,14 @@ pytestmark = pytest.mark.browser
 
 EDIT = ".pair [data-part=mask-now]"
 SCORES = ".one-head [data-part=focus]"
+CONFIGURED = ".st-key-config-masks-chart .chart"
+OVER_MASKS = """(selector) => {
+  const chart = document.querySelector(selector);
+  if (!chart?.__drawn || chart._fullLayout.xaxis2.domain[0] !== chart._fullLayout.xaxis.domain[0]) return false;
+  const tops = [...chart.querySelectorAll('.annotation-text')].map((text) => text.getBoundingClientRect().top);
+  return [Math.min(...tops) - chart.querySelector('.legend').getBoundingClientRect().bottom];
+}"""
+"""Once the masks stand below each other: how many pixels are between the legend and the first words below it."""
 
 
 def open_masks(page: Page, server: str, **query: str) -> None:
@@ -313,3 +321,12 @@ def test_before_after_and_difference_are_those_of_the_runs(page: Page, server: s
         wait_for_weights(page, second, 1e-5, ".pair [data-side=A] [data-part=focus]")
         if first.shape == second.shape and (np.isnan(first) == np.isnan(second)).all():
             wait_for_weights(page, second - first, 1e-5, ".pair [data-part=difference]")
+
+
+def test_a_phone_has_the_legend_above_the_masks(page: Page, server: str) -> None:
+    """The first figure is a wide window's, where it comes before the phone has said what it is; Plotly by itself leaves the
+    legend where that figure had it, over what stands above a map."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_masks(page, server, sources="hello\nab", masks_tab="From a configuration")
+    [room] = page.wait_for_function(OVER_MASKS, arg=CONFIGURED).json_value()
+    assert room >= 0

@@ -65,5 +65,7 @@ export async function drawChart(host, { data, layout }, topic = "", picture = nu
   const config = { ...BARE, locales: { "en-US": { dictionary } }, modeBarButtons: [pictureButtons(), ...(canZoom ? [ZOOMS] : [])] };
   const uirevision = JSON.stringify([topic, axes.map(({ range }) => range)]);
   if (!layout.width) keepWidth(host);
+  // By itself Plotly would leave a legend where the other margin had it, above words of the chart.
+  if (layout.showlegend && host.layout && host.layout.margin?.t !== layout.margin?.t) window.Plotly.purge(host);
   await window.Plotly.react(host, data, { dragmode: canZoom && !isTouch() ? "zoom" : false, ...layout, uirevision }, config);
 }

@@ -38,7 +38,6 @@ export class ViewersPlayer extends Player {
   // Large, in a few words, while all is said small below; a screen reader is told only that.
   sayBriefly() {
     const brief = this.data?.brief?.(this.step), { lines } = this.pointing, room = this.part("brief");
-    room.hidden = !brief;
     this.root.classList.toggle("has-brief", Boolean(brief));
     if (!brief) return;
     const isCrossing = lines.hasEnded && lines.shown === "all";

@@ -1,5 +1,6 @@
 // @ts-check
-// What one may do at a step: answers stand behind their question, and ways on among the controls.
+// What one may do at a step: answers stand behind their question, and ways on beside the few words of the step, or where there
+// are none among the controls.
 import { say } from "./language.js";
 
 export class Ways {
@@ -18,10 +19,12 @@ export class Ways {
   // `ways` are the words of each by its name. The keyboard stays where the buttons were.
   offer(ways, isAsked, hadFocus) {
     this.room.ariaLabel = isAsked ? say("Answers") : say("What one may do here");
-    const hint = this.player.part("hint");
+    const brief = this.player.part("brief"), hint = this.player.part("hint");
+    const isBrief = this.player.root.classList.contains("has-brief");
     if (isAsked) this.player.part("sentence").append(this.room);
     // Not touched where it stands already: the browser would arrange the page anew.
-    else if (hint.previousElementSibling !== this.room) hint.before(this.room);
+    else if (isBrief && brief.nextElementSibling !== this.room) brief.after(this.room);
+    else if (!isBrief && hint.previousElementSibling !== this.room) hint.before(this.room);
     const shown = JSON.stringify(ways);
     if (this.shown !== shown) {
       this.shown = shown;

@@ -110,6 +110,8 @@ LARGE
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   }
   .st-key-bar [data-testid="stPopoverButton"] > div > [aria-hidden="true"] { display: none; }
+  /* Choices of which some would stand beyond the edge. */
+  [data-testid="stButtonGroup"] > [role="radiogroup"] { flex-wrap: wrap; row-gap: 4px; }
   /* The sentence of a step says it too, and the picture stands in the first screen. */
   .st-key-focus-controls .told { display: none; }
   .st-key-pages .language { padding: 0 0.2rem; }

@@ -145,7 +145,7 @@ def _row(attention: Attention, layer: int, head: int, row: int, computed: Softma
         {
             say("key"): range(1, len(reasons) + 1),
             say("token"): [display_token(token) for token in attention.keys],
-            say("score"): attention.head_scores(layer, head)[row],
+            say("score"): [rounded_words(value, 4) for value in attention.head_scores(layer, head)[row]],
             say("mask"): [say(REASON_WORDS[int(code)]) for code in reasons],
             say("after the mask"): [rounded_words(value, 4) for value in computed.filled[row]],
             say("weight"): computed.weights[row],
