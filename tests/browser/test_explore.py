@@ -309,6 +309,28 @@ def test_playing_goes_to_the_end(page: Page, server: str) -> None:
 
 
 @pytest.mark.slow
+def test_another_kind_moves_nothing(page: Page, server: str) -> None:
+    # The encoder reads one token more than is written, and the map of fourteen rows is higher.
+    open_app(page, server, "?text=epbvqygfqcwgd&kind=cross&step=4")
+    page.keyboard.press("Escape")
+    tops = """() => ['brief', 'sentence', 'play', 'maps', 'mosaics'].map((part) => {
+      const { top } = document.querySelector(`.viewer [data-part=${part}]`).getBoundingClientRect();
+      return [part, top + window.scrollY];
+    }).concat([...document.querySelectorAll('.viewer [data-box=kind] button')].map((button) => {
+      const { left, width } = button.getBoundingClientRect();
+      return [button.textContent, left, width];
+    }))"""
+    places = {}
+    for kind in ("cross", "encoder", "decoder"):
+        choose_kind(page, KIND_TITLES[kind])
+        wait_until_drawn(page)
+        at_rest(page)
+        places[kind] = page.evaluate(tops)
+    assert places["encoder"] == places["cross"] == places["decoder"]
+    choose_kind(page, KIND_TITLES["encoder"])
+    expect(page.locator("[data-part=brief]")).to_have_text("The encoder read the whole source first; now the model writes c.")
+
+
 def test_two_people_do_not_meet(page: Page, another: Page, server: str) -> None:
     """What one session types is never seen by another."""
     open_app(page, server)

@@ -250,3 +250,20 @@ def test_a_look_travels_over_a_step_that_is_drawn_already(open_viewers: Viewers)
     page.emulate_media(reduced_motion="reduce")
     page.evaluate(press, False)
     assert page.evaluate(MOVES) == [0, 0, 0]
+
+
+def test_a_look_travels_along_its_line(open_viewers: Viewers) -> None:
+    page = open_viewers(run_of(build()))
+    page.emulate_media(reduced_motion="no-preference")
+    for kind in ("cross", "decoder"):
+        page.evaluate("(kind) => first.show(run, { kind, layer: 0, head: 0, step: 1, lines: 'step' })", kind)
+        page.wait_for_function(DRAWN, arg="first")
+        bands, lines = page.evaluate(
+            """() => {
+              document.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+              const along = (name) => [...document.querySelectorAll(`#first ${name}`)].map((path) => path.getAttribute('d'));
+              const frames = (n, then) => requestAnimationFrame(() => (n ? frames(n - 1, then) : then()));
+              return new Promise((done) => frames(1, () => done([along('.travel .band'), along('svg.lines path')])));
+            }"""
+        )
+        assert bands and set(bands) <= set(lines), kind

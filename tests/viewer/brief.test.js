@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { briefWords } from "../../transformer_viz/viewer/brief.js";
+import { briefWords, briefWordsOfEncoder } from "../../transformer_viz/viewer/brief.js";
 
 const said = (weights, head = 1) => {
   const looks = Object.entries(weights).map(([name, weight]) => ({ text: name[0], weight }));
@@ -21,4 +21,10 @@ test("of several that are alike it says which, and names the second one too from
   // A second token that is another is no doubt which one is meant.
   assert.equal(said({ t1: 0.5, a1: 0.45, t2: 0.05 })[0], "Head 2 looks at the first t (50 %), and the model writes t.");
   assert.equal(said({ t1: 0, t2: 0, t3: 0, t4: 0, t5: 1 })[0], "Head 2 looks at number 5 t (100 %), and the model writes t.");
+});
+
+test("of the encoder it says that it was there before the first step", () => {
+  const { rests, plays } = briefWordsOfEncoder("t"), words = (sentence) => sentence.map(([, text]) => text).join("");
+  assert.equal(words(rests), "The encoder read the whole source first; now the model writes t.");
+  assert.equal(words(plays), "writes t");
 });

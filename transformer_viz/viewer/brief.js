@@ -30,6 +30,19 @@ export function briefWords({ looks, written, head }) {
   };
 }
 
+/**
+ * The same while the encoder's maps are seen, which no step changes.
+ * @param {string} written
+ * @returns {{rests: Sentence, plays: Sentence}}
+ */
+export function briefWordsOfEncoder(written) {
+  const fields = { written: ["code", written] };
+  return {
+    rests: saySentence("The encoder read the whole source first; now the model writes {written}.", fields),
+    plays: saySentence("writes {written}", fields),
+  };
+}
+
 // A token, and where there are several like it, which of them.
 function named(looks, key) {
   const token = ["code", looks[key].text];

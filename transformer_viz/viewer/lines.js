@@ -86,10 +86,8 @@ export class Lines {
     return drawn.map(({ from, to, ...link }) => ({ ...link, d: pathBetween(place(from), place(to), origin, gap) }));
   }
 
-  // The upper edge of what is between the strips; nothing where they stand beside each other.
   get gap() {
-    const source = this.root.querySelector('[data-part="source"]');
-    return isUpright(source) ? Infinity : source.getBoundingClientRect().bottom;
+    return gapOf(this.strips);
   }
 
   // A line has an element of its own for as long as there are as many, so that it can move. Those of many rows are thin.
@@ -107,8 +105,14 @@ export class Lines {
   }
 }
 
+/** The upper edge of what is between the strips; infinite where they stand beside each other. @param {Element} strips */
+export function gapOf(strips) {
+  const source = strips.querySelector('[data-part="source"]');
+  return isUpright(source) ? Infinity : source.getBoundingClientRect().bottom;
+}
+
 /** Whether a strip goes down, as those of words do on a phone. @param {Element} strip */
-export const isUpright = (strip) => getComputedStyle(strip).flexDirection === "column";
+const isUpright = (strip) => getComputedStyle(strip).flexDirection === "column";
 
 /**
  * The strong looks of all rows so far: each key that has a good share of its row.

@@ -1,7 +1,7 @@
 // @ts-check
 // How a look travels. Over a step that is drawn already, in its end state, the tokens that are looked at swell, bands grow from them
 // to the token that is written, their letters travel along, and what arrives falls into the row of the map.
-import { isUpright, pathBetween } from "./lines.js";
+import { gapOf, pathBetween } from "./lines.js";
 import { svg } from "./marks.js";
 
 /** Of source and output together: of more a step is drawn as it is. */
@@ -53,7 +53,7 @@ export class Travel {
 
   #begin(looks, cellOf, isBack, isShort) {
     const origin = this.strips.getBoundingClientRect(), most = Math.max(...looks.map(({ weight }) => weight));
-    const gap = isUpright(looks[0].to.parentElement) ? Infinity : Math.max(...looks.map(({ to }) => to.getBoundingClientRect().bottom));
+    const gap = gapOf(this.strips);
     // A path leads from the written token to what it looks at; the look goes the other way.
     const drawn = looks.map(({ from, to, weight, key }) => {
       const [here, there] = [from, to].map((one) => one.getBoundingClientRect());

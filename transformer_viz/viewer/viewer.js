@@ -3,7 +3,7 @@
 // What it shows is its own state. Somebody brings it a run, and hears of the state: the app, an exported page, a live page.
 import { Aligned, weightWords } from "./aligned.js";
 import { choose, fill, hear } from "./boxes.js";
-import { briefWords, crossing } from "./brief.js";
+import { briefWords, briefWordsOfEncoder, crossing } from "./brief.js";
 import { hearTiles } from "./cells.js";
 import { recoloured } from "./colours.js";
 import { Find } from "./find.js";
@@ -27,6 +27,8 @@ import { isLong, partAt, windowed } from "./windows.js";
 /** @typedef {import("./state.js").State} State */
 
 const NARROW_PX = 640;
+/** The most that stays empty below a map which is lower than that of another kind. */
+const LARGEST_HOLE_PX = 100;
 const TIGHT_PX = 1000;
 const RESIZED_MS = 120;
 const ENDED_MS = 600;
@@ -240,6 +242,8 @@ export class Viewer {
     this.#place = place;
     this.#player.step = step;
     this.#ask();
+    // Before the words: where something is, is asked with them, and what moves after that the browser arranges anew.
+    this.#bringForward();
     this.#say(pin);
     this.#settle(0);
     this.draw();
@@ -322,6 +326,7 @@ export class Viewer {
     fill(this.box("head"), [...heads, ["mean", say("mean of heads")], ["max", say("max of heads")]]);
     for (const name of ["kind", "layer", "head"]) choose(this.box(name), String(this.#place[name]));
     const sentences = this.#sentences(kind.sentencesOf(layer, head)), { aligner } = run;
+    this.#sayBeside();
     this.#player.update({
       run: run.run,
       step: this.#player.step,
@@ -361,7 +366,6 @@ export class Viewer {
     this.part("share").hidden = !this.#canShare;
     this.#on.showIdeas?.(this.part("ideas"), run.ideas ?? [], (way) => this.#on.chosenWay?.(way));
     this.#curtain?.update(this.#question());
-    this.#sayBeside();
     this.#offerTokens();
     // A picture that somebody saves says of what it is; on a page of one run the page's own title does.
     const { host } = this.#maps[this.#place.kind];
@@ -421,7 +425,8 @@ export class Viewer {
   #brief(step) {
     const { said, first = 0, output, told = {} } = this.#run, { head, measure } = this.#place;
     const isWhole = !said && !this.#isCovered(step) && step >= first && output[step] && measure === "weights" && head !== "max";
-    if (!isWhole || !this.isStepped || !this.#kind.has(this.layerPlace, head)) return null;
+    if (!isWhole || !this.#kind.has(this.layerPlace, head)) return null;
+    if (!this.isStepped) return briefWordsOfEncoder(output[step].text);
     const looks = this.#player.pointing.looks(step), most = looks.reduce((a, b) => (b.weight > a.weight ? b : a), { weight: 0 });
     if (!most.to) return null;
     // What has no cell, such as what a decoder reads first, is none of the tokens.
@@ -498,19 +503,24 @@ export class Viewer {
     this.#rests = setTimeout(() => this.#drawAtRest(), REST_MS);
   }
 
-  // The large map of the kind, as a sketch where Plotly has drawn another head or step of it.
-  #showMap() {
-    const { kind: name } = this.#place, map = this.#maps[name];
-    for (const { host } of Object.values(this.#maps)) {
-      const isHere = host === map.host, hidden = isHere ? null : "true";
+  // The large map of the kind, before those of the others.
+  #bringForward() {
+    for (const [name, { host }] of Object.entries(this.#maps)) {
+      const isHere = name === this.#place.kind, hidden = isHere ? null : "true";
       if (host.ariaHidden === hidden && isHere === (host.dataset.part === "focus")) continue;
       if (isHere) host.dataset.part = "focus";
       else delete host.dataset.part;
       host.ariaHidden = hidden;
     }
+  }
+
+  // As a sketch where Plotly has drawn another head or step of it.
+  #showMap() {
+    const { kind: name } = this.#place, map = this.#maps[name];
     const isDrawn = map.has(this.#looksOf(name)) && map.size.width;
     if (!isDrawn && this.isAwaited) return undefined;
     const figure = this.#mapOf(name);
+    if (!isDrawn) this.#makeRoom();
     if (!isDrawn) return this.#drawMap(name, map, figure);
     map.paint(figure);
     return this.#mark(map);
@@ -603,13 +613,23 @@ export class Viewer {
     return JSON.stringify([this.#run.run, this.#run.version, name, this.#place.measure, this.#looks.dark]);
   }
 
+  // What a kind's large map is filled into, made once.
+  #emptyMapOf(name) {
+    const looks = this.#partsOf(name), kind = this.#kinds[name].by(this.#place.measure);
+    if (!this.#parts.has(looks)) this.#parts.set(looks, kind.mapParts(this.#isNarrow, this.#run.large, this.darkened));
+    return this.#parts.get(looks);
+  }
+
+  // Room for the highest map, so that another kind moves nothing of what stands below; where one is much lower, it would leave a hole.
+  #makeRoom() {
+    const heights = Object.keys(this.#kinds).map((name) => this.#emptyMapOf(name).layout.height), most = Math.max(...heights);
+    this.part("maps").style.minHeight = most - Math.min(...heights) <= LARGEST_HOLE_PX ? `${most}px` : "";
+  }
+
   // The figure of a kind's large map: of another than the one in focus, its first head.
   #mapOf(name) {
-    const { measure, kind: now, layer, head } = this.#place, kind = this.#kinds[name].by(measure), looks = this.#partsOf(name);
-    if (!this.#parts.has(looks)) {
-      this.#parts.set(looks, kind.mapParts(this.#isNarrow, this.#run.large, this.darkened));
-    }
-    const parts = this.#parts.get(looks), { step } = this.#player;
+    const { measure, kind: now, layer, head } = this.#place, kind = this.#kinds[name].by(measure);
+    const parts = this.#emptyMapOf(name), { step } = this.#player;
     const steps = this.#run.isGuessed ? { step: step - 1, row: step } : { step };
     const place = now === name ? { layer: kind.numbers.indexOf(layer), head, ...steps } : { layer: 0, head: 0, ...steps };
     const figure = mapFigure(kind, place, parts, this.#run, this.#colours);
